@@ -93,7 +93,7 @@ headers: $(HEADERS:%=%.alone)
 format:
 	clang-format -i $(FORMATTED)
 check-format:
-	clang-format --dry-run -Werror $(FORMATTED)
+	clang-format --dry-run -Werror --ferror-limit=3 $(FORMATTED)
 check-folders:
 	python3 script/check_folders.py
 

@@ -17,7 +17,6 @@ STATIC = re.compile(r"static\b[^;={(]*?\b(\w+)\s*(?:\[[^\]]*\]\s*)*(?:=|;|\((?!\
 TYPE = re.compile(r"(?:typedef\s+)?((?:struct|enum|union)\s+\w+)\s*\{")
 DEFINE = re.compile(r"\s*#\s*define\s+(\w+)")
 done = set()
-system = set()
 
 
 def find(name, includer):
@@ -89,7 +88,8 @@ def main():
             owner.setdefault(name, source)
     if bad:
         sys.exit(1)
-    out = ["/* glim in one file, made by script/amalgamate.py. Compile with", "   cc -std=gnu11 -O3 -fno-math-errno -ffp-contract=off -pthread -c; link with -lm. */",
+    out = ["/* glim in one file, made by script/amalgamate.py. Compile with -std=gnu11 -O3",
+           " * -fno-math-errno -ffp-contract=off -fvisibility=hidden -pthread; link with -lm. */",
            "#ifndef _GNU_SOURCE", "#define _GNU_SOURCE", "#endif"]
     for source in sources:
         defines = []
