@@ -31,7 +31,7 @@ struct gguf_kv {
     bool is_array;
     u64 n;
     union {
-        u64 u;               /* U8 U16 U32 U64 BOOL; also I8..I64 as two's complement in i */
+        u64 u; /* U8 U16 U32 U64 BOOL; also I8..I64 as two's complement in i */
         i64 i;
         f64 f;               /* F32 F64 */
         struct str s;        /* STR */
@@ -42,12 +42,13 @@ struct gguf_kv {
 
 struct gguf_tensor {
     struct str name;
-    u32 type;     /* ggml's number; known to quant.h (checked by gguf_open) */
-    u32 n_dims;   /* 1 to 4 */
-    u64 dims[4];  /* ne0 (fastest) first; unused ones are 1 */
-    u64 bytes;    /* size of the data, without padding */
-    u64 offset;   /* from the start of its source */
-    u32 part;     /* index into gguf.parts */
+    u32 type;       /* ggml's number; known to quant.h (checked by gguf_open) */
+    u32 n_dims;     /* 1 to 4 (0 in the file, a lone value, reads as 1) */
+    u64 dims[4];    /* ne0 (fastest) first; unused ones are 1; the product of all, with 1 for any 0,
+                     * fits 63 bits */
+    u64 bytes;      /* size of the data, without padding */
+    u64 offset;     /* from the start of its source */
+    u32 part;       /* index into gguf.parts */
     const u8 *data; /* the data where the source is mapped, otherwise NULL */
 };
 
@@ -59,9 +60,10 @@ struct gguf {
     struct gguf_tensor *tensors; /* of all parts, in file order */
     struct source **parts;       /* owned */
     u32 n_parts;
-    /* private: hash tables of names */
-    u32 *kv_slot, *tensor_slot;
-    u64 kv_mask, tensor_mask;
+    /* private */
+    u32 *kv_slot, *tensor_slot; /* hash tables of names: index + 1, or 0 for a free slot */
+    u64 kv_mask, tensor_mask;   /* slots - 1, a power of two less one */
+    u64 window;                 /* bytes of an unfinished header asked for so far */
 };
 
 /* Size of a tensor type: block length and bytes. Returns false for an unknown number. Given by the
@@ -69,13 +71,18 @@ struct gguf {
 typedef bool gguf_type_size(u32 type, u32 *block_len, u32 *block_bytes);
 
 /* Opens one file, or the whole split set that path is a member of (names like
- * NAME-00001-of-00003.gguf beside each other). All memory comes from arena; on success g owns the
- * sources. GLIM_AGAIN: a source is still fetching; call again with the same arguments. */
+ * NAME-00001-of-00003.gguf beside each other). g need not be initialised. All memory comes from
+ * arena; on success g owns the sources, which are allocated by arena->alloc: close g before the
+ * arena is freed. On failure nothing is left to close. */
 int gguf_open(struct gguf *g, const char *path, struct arena *arena, gguf_type_size *size,
               glim_err *e);
-/* One source, which g owns from here on, also on failure. A member of a split set is refused. */
+/* One source. *g must be zero at the first call and owns s from here on; on failure s is closed.
+ * Only the header is read, in ranges [0, n) that grow until it is complete. A member of a split set
+ * is refused. GLIM_AGAIN: the source is still fetching; call again with the same arguments, or give
+ * up with gguf_close. */
 int gguf_open_source(struct gguf *g, struct source *s, struct arena *arena, gguf_type_size *size,
                      glim_err *e);
+/* Closes the sources and zeroes g; a zero g is fine. Whatever pointed into them is invalid. */
 void gguf_close(struct gguf *g);
 
 /* By name; NULL when absent. */

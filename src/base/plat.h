@@ -1,0 +1,25 @@
+/* The platform seam: everything that differs between operating systems and the browser. */
+#ifndef BASE_PLAT_H
+#define BASE_PLAT_H
+
+#include "base/base.h"
+
+/* ---- Files ----------------------------------------------------------------------------------- */
+
+enum plat_kind {
+    PLAT_NONE, /* nothing there, or not reachable */
+    PLAT_FILE,
+    PLAT_DIR,
+    PLAT_OTHER, /* pipe, device, socket */
+};
+/* What a path leads to; symbolic links are followed. */
+enum plat_kind plat_kind(const char *path);
+
+/* Maps a regular file read-only. An empty file gives *map = NULL and *size = 0. GLIM_NOT_FOUND,
+ * GLIM_IO or GLIM_ARG (not a regular file), with the path and the system's reason in e. The pages
+ * follow the file: whoever shortens it while it is mapped breaks the reader. */
+int plat_map(const char *path, const u8 **map, u64 *size, glim_err *e);
+/* Gives back what plat_map returned; NULL is fine. */
+void plat_unmap(const u8 *map, u64 size);
+
+#endif
