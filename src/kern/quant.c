@@ -49,7 +49,7 @@ static inline u32 quant_u32(const u8 *p) {
 #define f16_value(h)    f16_to_f32((u16)(h))
 #define bf16_value(h)   bf16_to_f32((u16)(h))
 #define f32_value(u)    f32_from_bits(u)
-#define entry(i)        (quant_grids[(i) >> 1] >> ((i)&1u) * 16u & 0xffffu)
+#define grid_word(i)    quant_grids[i]
 #define put(i, v)       (out[i] = (v))
 
 #define QUANT_FN(name, arg, ...)                                                                   \
@@ -93,7 +93,7 @@ static inline u32 quant_u32(const u8 *p) {
 #undef f16_value
 #undef bf16_value
 #undef f32_value
-#undef entry
+#undef grid_word
 #undef put
 
 /* ---- the table, indexed by ggml's number; gaps have no name */
@@ -182,10 +182,6 @@ static const char wgsl_fields[] = WGSL(
     fn f16_at(k: u32) -> f32 { return f16_value(u16_at(k)); }
     fn put(i: u32, v: f32) { if (i < block_n) { emit(i, v); } }
 );
-static const char wgsl_entry[] =
-    WGSL(fn entry(i
-                  : u32)
-             ->u32 { return (grid_word(i >> 1u) >> ((i & 1u) * 16u)) & 65535u; });
 /* Only formats with grids use the shared functions and the tables' names. */
 static const char wgsl_shared[] = ""
 #define QUANT(...)
@@ -198,7 +194,7 @@ static const char wgsl_shared[] = ""
     ;
 
 bool quant_uses_grids(const struct quant *q) {
-    return strstr(q->wgsl, "entry(") != NULL;
+    return strstr(q->wgsl, "grid_entry(") != NULL;
 }
 
 /* Text that may be longer than its buffer. */
@@ -242,10 +238,7 @@ static void wgsl_add(struct wgsl_text *t, const char *s) {
 size_t quant_wgsl(const struct quant *q, char *out, size_t cap) {
     struct wgsl_text t = {.out = out, .cap = cap};
     wgsl_add(&t, wgsl_fields);
-    if (quant_uses_grids(q)) {
-        wgsl_add(&t, wgsl_entry);
-        wgsl_add(&t, wgsl_shared);
-    }
+    if (quant_uses_grids(q)) wgsl_add(&t, wgsl_shared);
     wgsl_add(&t, "fn decode(p: u32, j: u32, n: u32) { block_at = p; block_n = n;");
     wgsl_add(&t, q->wgsl);
     wgsl_add(&t, "}");
