@@ -53,7 +53,7 @@ static const struct pre {
 
 /* ---- Hash tables ----------------------------------------------------------------------------- */
 
-static u64 mix(u64 x) {
+static u64 hash_mix(u64 x) {
     x ^= x >> 32;
     x *= 0xd6e8feb86659fd93u;
     x ^= x >> 32;
@@ -62,16 +62,16 @@ static u64 mix(u64 x) {
 }
 
 /* FNV-1a over a text given in two parts. */
-static u64 hash2(struct str a, struct str b) {
+static u64 hash_joined(struct str a, struct str b) {
     u64 h = 0xcbf29ce484222325u;
     for (size_t i = 0; i < a.n; i++)
         h = (h ^ (u8)a.p[i]) * 0x100000001b3u;
     for (size_t i = 0; i < b.n; i++)
         h = (h ^ (u8)b.p[i]) * 0x100000001b3u;
-    return mix(h);
+    return hash_mix(h);
 }
 
-static bool equal2(struct str key, struct str a, struct str b) {
+static bool equals_joined(struct str key, struct str a, struct str b) {
     return key.n == a.n + b.n && (a.n == 0 || memcmp(key.p, a.p, a.n) == 0) &&
            (b.n == 0 || memcmp(key.p + a.n, b.p, b.n) == 0);
 }
@@ -86,8 +86,8 @@ static u64 table_size(u64 n) {
 
 /* The token whose text is a followed by b, or -1. */
 static i32 names_find(const struct names *t, struct str a, struct str b) {
-    for (u64 i = hash2(a, b) & t->mask; t->slot[i]; i = (i + 1) & t->mask) {
-        if (equal2(t->key[t->slot[i] - 1], a, b)) return (i32)(t->slot[i] - 1);
+    for (u64 i = hash_joined(a, b) & t->mask; t->slot[i]; i = (i + 1) & t->mask) {
+        if (equals_joined(t->key[t->slot[i] - 1], a, b)) return (i32)(t->slot[i] - 1);
     }
     return -1;
 }
@@ -95,14 +95,14 @@ static i32 names_find(const struct names *t, struct str a, struct str b) {
 /* Of two tokens with one text the later one is found, as in the maps of other engines. */
 static void names_put(struct names *t, i32 id) {
     struct str none = {NULL, 0};
-    u64 i = hash2(t->key[id], none) & t->mask;
-    while (t->slot[i] && !equal2(t->key[t->slot[i] - 1], t->key[id], none))
+    u64 i = hash_joined(t->key[id], none) & t->mask;
+    while (t->slot[i] && !equals_joined(t->key[t->slot[i] - 1], t->key[id], none))
         i = (i + 1) & t->mask;
     t->slot[i] = (u32)id + 1;
 }
 
 static u64 pair_hash(i32 left, i32 right) {
-    return mix((u64)(u32)left << 32 | (u32)right);
+    return hash_mix((u64)(u32)left << 32 | (u32)right);
 }
 
 /* The slot of a pair: empty, or holding its rank + 1. */
@@ -125,14 +125,14 @@ static u32 pair_rank(const struct bpe *b, i32 left, i32 right) {
 
 /* A token of the word; it sits where its first byte is. */
 struct sym {
-    i32 id; /* -1: a byte without a token; DEAD: joined to the left */
+    i32 id; /* -1: a byte without a token; SYM_DEAD: joined to the left */
     u32 prev, next;
 };
-enum { DEAD = -2 };
+enum { SYM_DEAD = -2 };
 
 /* For words of up to cap bytes. heap holds rank << 32 | position of the pair's left token, 2 * cap
  * of them: at most one per byte at first, and one more with each merge. */
-struct scratch {
+struct bpe_scratch {
     struct sym *sym;
     u64 *heap;
     u64 cap;
@@ -155,14 +155,15 @@ static void heap_push(u64 *heap, u64 *n, u64 key) {
     heap[i] = key;
 }
 
-static void push_pair(const struct bpe *b, struct scratch *s, u64 *n_heap, u32 left, u32 right) {
+static void push_pair(const struct bpe *b, struct bpe_scratch *s, u64 *n_heap, u32 left,
+                      u32 right) {
     u32 rank = pair_rank(b, s->sym[left].id, s->sym[right].id);
     if (rank != NO_RANK) heap_push(s->heap, n_heap, (u64)rank << 32 | left);
 }
 
 /* Joins pairs until none has a rank. The heap may hold pairs that a merge has broken since; they
  * are known by their tokens, which never come back at one place because tokens only grow. */
-static void merge_word(const struct bpe *b, struct scratch *s, u32 n, u64 n_heap) {
+static void merge_word(const struct bpe *b, struct bpe_scratch *s, u32 n, u64 n_heap) {
     struct sym *sym = s->sym;
     while (n_heap) {
         u64 key = s->heap[0];
@@ -176,7 +177,7 @@ static void merge_word(const struct bpe *b, struct scratch *s, u32 n, u64 n_heap
         u32 next = sym[right].next;
         sym[left].id = m->result;
         sym[left].next = next;
-        sym[right].id = DEAD;
+        sym[right].id = SYM_DEAD;
         if (left > 0) push_pair(b, s, &n_heap, sym[left].prev, left);
         if (next == n) continue;
         sym[next].prev = left;
@@ -185,7 +186,7 @@ static void merge_word(const struct bpe *b, struct scratch *s, u32 n, u64 n_heap
 }
 
 /* One word of n <= s->cap bytes. */
-static void encode_word(const struct bpe *b, struct str word, struct scratch *s,
+static void encode_word(const struct bpe *b, struct str word, struct bpe_scratch *s,
                         struct vocab_ids *ids) {
     u32 n = (u32)word.n;
     struct sym *sym = s->sym;
@@ -206,24 +207,24 @@ static void encode_word(const struct bpe *b, struct str word, struct scratch *s,
 }
 
 /* Frees big (unless it is the stack's) and gives room for words of n bytes. */
-static int grow(struct scratch *big, u64 n, const glim_alloc *tmp, glim_err *e) {
+static int scratch_grow(struct bpe_scratch *big, u64 n, const glim_alloc *tmp, glim_err *e) {
     mem_put(tmp, big->sym, big->cap * sizeof *big->sym);
     mem_put(tmp, big->heap, 2 * big->cap * sizeof *big->heap);
-    *big = (struct scratch){mem_get(tmp, n * sizeof *big->sym),
-                            n ? mem_get(tmp, 2 * n * sizeof *big->heap) : NULL, n};
+    *big = (struct bpe_scratch){mem_get(tmp, n * sizeof *big->sym),
+                                n ? mem_get(tmp, 2 * n * sizeof *big->heap) : NULL, n};
     if (n == 0 || (big->sym && big->heap)) return 0;
     mem_put(tmp, big->sym, n * sizeof *big->sym);
     mem_put(tmp, big->heap, 2 * n * sizeof *big->heap);
-    *big = (struct scratch){NULL, NULL, 0};
+    *big = (struct bpe_scratch){NULL, NULL, 0};
     return fail(e, GLIM_NOMEM, "no memory to tokenize a word of %llu bytes", (unsigned long long)n);
 }
 
-static int encode(const struct vocab *v, struct str text, struct vocab_ids *ids,
-                  const glim_alloc *tmp, glim_err *e) {
+static int bpe_encode(const struct vocab *v, struct str text, struct vocab_ids *ids,
+                      const glim_alloc *tmp, glim_err *e) {
     const struct bpe *b = v->algorithm;
     struct sym small_sym[SMALL_WORD];
     u64 small_heap[2 * SMALL_WORD];
-    struct scratch small = {small_sym, small_heap, SMALL_WORD}, big = {NULL, NULL, 0};
+    struct bpe_scratch small = {small_sym, small_heap, SMALL_WORD}, big = {NULL, NULL, 0};
     struct str none = {NULL, 0};
     int status = 0;
     while (text.n && status == 0) {
@@ -236,11 +237,11 @@ static int encode(const struct vocab *v, struct str text, struct vocab_ids *ids,
         } else if (word.n <= small.cap) {
             encode_word(b, word, &small, ids);
         } else {
-            if (word.n > big.cap) status = grow(&big, MAX(word.n, 2 * big.cap), tmp, e);
+            if (word.n > big.cap) status = scratch_grow(&big, MAX(word.n, 2 * big.cap), tmp, e);
             if (status == 0) encode_word(b, word, &big, ids);
         }
     }
-    if (big.cap) grow(&big, 0, tmp, e);
+    if (big.cap) scratch_grow(&big, 0, tmp, e);
     return status;
 }
 
@@ -303,7 +304,7 @@ static bool is_plain(const struct vocab *v, i32 id) {
 }
 
 static bool is_concat(const struct vocab *v, const struct merge *m) {
-    return equal2(v->piece[m->result], v->piece[m->left], v->piece[m->right]);
+    return equals_joined(v->piece[m->result], v->piece[m->left], v->piece[m->right]);
 }
 
 /* "left right": the blank after the first character parts them, as a part may be a blank itself in
@@ -386,7 +387,7 @@ int bpe_open(struct vocab *v, const struct str *texts, const struct gguf *g, str
     b->whole_words = pre->whole_words;
     v->add_begin = pre->add_begin;
     v->algorithm = b;
-    v->encode = encode;
+    v->encode = bpe_encode;
     status = open_words(b, v, a, e);
     if (status) return status;
     /* The merges name tokens by text; that table is needed only here. */

@@ -4,14 +4,14 @@
 
 #include "text/unicode.h"
 
-enum { WORD = UNICODE_LETTER | UNICODE_NUMBER, SOLID = WORD | UNICODE_SPACE };
+enum { SPLIT_WORD = UNICODE_LETTER | UNICODE_NUMBER, SPLIT_SOLID = SPLIT_WORD | UNICODE_SPACE };
 
 struct ch {
     u32 code, flags;
     u32 len; /* 0 at the end of the text */
 };
 
-static struct ch look(struct str t, size_t i) {
+static struct ch char_at(struct str t, size_t i) {
     if (i >= t.n) return (struct ch){0, 0, 0};
     struct unicode_char c = unicode_read(t.p + i, t.n - i);
     if (c.state != UNICODE_WHOLE) return (struct ch){UNICODE_BAD, UNICODE_SYMBOL, 1};
@@ -24,18 +24,18 @@ static bool is_newline(struct ch c) {
 
 /* Symbols are what [^\s\p{L}\p{N}] matches: also marks, controls and unassigned code points. */
 static bool is_symbol(struct ch c) {
-    return c.len && !(c.flags & SOLID);
+    return c.len && !(c.flags & SPLIT_SOLID);
 }
 
 /* End of the run of characters that have one of these flags; i where there is none. */
 static size_t run_of(struct str t, size_t i, u32 flags) {
-    for (struct ch c; (c = look(t, i)).flags & flags;)
+    for (struct ch c; (c = char_at(t, i)).flags & flags;)
         i += c.len;
     return i;
 }
 
 static size_t run_of_symbols(struct str t, size_t i) {
-    for (struct ch c; is_symbol(c = look(t, i));)
+    for (struct ch c; is_symbol(c = char_at(t, i));)
         i += c.len;
     return i;
 }
@@ -61,7 +61,7 @@ static size_t contraction(struct str t, bool fold) {
 static size_t blanks(struct str t, u32 ends) {
     size_t end = 0, last = 0;
     struct ch c;
-    while ((c = look(t, end)).flags & UNICODE_SPACE) {
+    while ((c = char_at(t, end)).flags & UNICODE_SPACE) {
         last = end;
         end += c.len;
     }
@@ -70,11 +70,11 @@ static size_t blanks(struct str t, u32 ends) {
 }
 
 /* GPT-2's expression on a text that characters with one of these flags end as well. */
-static size_t gpt2(struct str t, u32 ends) {
+static size_t split_gpt2_until(struct str t, u32 ends) {
     size_t n = contraction(t, false);
     if (n) return n;
     size_t lead = t.p[0] == ' '; /* the " ?" of three alternatives */
-    struct ch c = look(t, lead);
+    struct ch c = char_at(t, lead);
     if (c.flags & ends) c = (struct ch){0, 0, 0};
     if (c.flags & UNICODE_LETTER) return run_of(t, lead, UNICODE_LETTER);
     if (c.flags & UNICODE_NUMBER) return run_of(t, lead, UNICODE_NUMBER);
@@ -83,18 +83,18 @@ static size_t gpt2(struct str t, u32 ends) {
 }
 
 size_t split_gpt2(struct str t) {
-    return gpt2(t, 0);
+    return split_gpt2_until(t, 0);
 }
 
 size_t split_digits_gpt2(struct str t) {
-    struct ch c = look(t, 0);
-    return c.flags & UNICODE_NUMBER ? c.len : gpt2(t, UNICODE_NUMBER);
+    struct ch c = char_at(t, 0);
+    return c.flags & UNICODE_NUMBER ? c.len : split_gpt2_until(t, UNICODE_NUMBER);
 }
 
 /* \s*[\r\n]+: to the last newline of the run of white space that starts t, or 0. */
 static size_t to_last_newline(struct str t) {
     size_t i = 0, end = 0;
-    for (struct ch c; (c = look(t, i)).flags & UNICODE_SPACE;) {
+    for (struct ch c; (c = char_at(t, i)).flags & UNICODE_SPACE;) {
         i += c.len;
         if (is_newline(c)) end = i;
     }
@@ -104,7 +104,7 @@ static size_t to_last_newline(struct str t) {
 size_t split_llama3(struct str t) {
     size_t n = contraction(t, true);
     if (n) return n;
-    struct ch c = look(t, 0);
+    struct ch c = char_at(t, 0);
     /* [^\r\n\p{L}\p{N}]?\p{L}+ */
     if (c.flags & UNICODE_LETTER) return run_of(t, 0, UNICODE_LETTER);
     if (!is_newline(c) && !(c.flags & UNICODE_NUMBER)) {
@@ -112,7 +112,7 @@ size_t split_llama3(struct str t) {
         if (n > c.len) return n;
     }
     if (c.flags & UNICODE_NUMBER) { /* \p{N}{1,3} */
-        for (int digits = 0; digits < 3 && (c = look(t, n)).flags & UNICODE_NUMBER; digits++) {
+        for (int digits = 0; digits < 3 && (c = char_at(t, n)).flags & UNICODE_NUMBER; digits++) {
             n += c.len;
         }
         return n;
@@ -121,7 +121,7 @@ size_t split_llama3(struct str t) {
     size_t lead = t.p[0] == ' ';
     n = run_of_symbols(t, lead);
     if (n > lead) {
-        while (is_newline(look(t, n)))
+        while (is_newline(char_at(t, n)))
             n++;
         return n;
     }

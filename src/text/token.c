@@ -71,14 +71,14 @@ static int read_pieces(struct vocab *v, const struct str *texts,
     return 0;
 }
 
-static int compare(struct str a, struct str b) {
+static int compare_texts(struct str a, struct str b) {
     size_t n = MIN(a.n, b.n);
     int order = n ? memcmp(a.p, b.p, n) : 0;
     return order ? order : (a.n > b.n) - (a.n < b.n);
 }
 
-static bool before(const struct vocab *v, i32 x, i32 y) {
-    int order = compare(v->piece[x], v->piece[y]);
+static bool added_before(const struct vocab *v, i32 x, i32 y) {
+    int order = compare_texts(v->piece[x], v->piece[y]);
     return order < 0 || (order == 0 && x < y);
 }
 
@@ -94,8 +94,8 @@ static void sort_added(const struct vocab *v, i32 *id, u64 n) {
         }
         u64 i = start;
         for (u64 child; (child = 2 * i + 1) < end; i = child) {
-            if (child + 1 < end && before(v, id[child], id[child + 1])) child++;
-            if (!before(v, key, id[child])) break;
+            if (child + 1 < end && added_before(v, id[child], id[child + 1])) child++;
+            if (!added_before(v, key, id[child])) break;
             id[i] = id[child];
         }
         id[i] = key;
@@ -159,25 +159,25 @@ static int read_ends(struct vocab *v, const struct gguf *g, glim_err *e) {
 }
 
 /* Tokenizers by tokenizer.ggml.model: how a token's text becomes bytes, and the algorithm. */
-static const struct kind {
+static const struct tokenizer {
     const char *name;
     i64 (*bytes)(struct str text, char *out);
     int (*open)(struct vocab *v, const struct str *texts, const struct gguf *g, struct arena *a,
                 glim_err *e);
-} kinds[] = {
+} tokenizers[] = {
     {"gpt2", bpe_bytes, bpe_open},
 };
 
-static int find_kind(const struct kind **out, const struct gguf *g, glim_err *e) {
+static int find_tokenizer(const struct tokenizer **out, const struct gguf *g, glim_err *e) {
     struct str name;
     int status = gguf_str(g, "tokenizer.ggml.model", &name, e);
     if (status == GLIM_NOT_FOUND) {
         return fail(e, GLIM_FORMAT, "tokenizer.ggml.model is missing: the file has no tokenizer");
     }
     if (status) return status;
-    for (size_t i = 0; i < COUNT(kinds); i++) {
-        if (!str_is(name, kinds[i].name)) continue;
-        *out = &kinds[i];
+    for (size_t i = 0; i < COUNT(tokenizers); i++) {
+        if (!str_is(name, tokenizers[i].name)) continue;
+        *out = &tokenizers[i];
         return 0;
     }
     return fail(e, GLIM_UNSUPPORTED,
@@ -187,8 +187,8 @@ static int find_kind(const struct kind **out, const struct gguf *g, glim_err *e)
 
 int vocab_open(struct vocab **out, const struct gguf *g, struct arena *a, glim_err *e) {
     *out = NULL;
-    const struct kind *kind = NULL;
-    int status = find_kind(&kind, g, e);
+    const struct tokenizer *kind = NULL;
+    int status = find_tokenizer(&kind, g, e);
     if (status) return status;
     const struct gguf_kv *tokens = gguf_find(g, "tokenizer.ggml.tokens");
     if (!tokens || !tokens->is_array || tokens->type != GGUF_STR) {
