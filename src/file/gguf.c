@@ -57,8 +57,9 @@ int gguf_open_source(struct gguf *g, struct source *s, struct arena *arena, gguf
     if (!g->parts) {
         g->parts = arena_array(arena, 1, sizeof(struct source *));
         if (!g->parts) {
+            fail(e, GLIM_NOMEM, "%s: out of memory", gguf_file_name(s));
             source_close(s);
-            return fail(e, GLIM_NOMEM, "%s: out of memory", gguf_file_name(s));
+            return GLIM_NOMEM;
         }
         g->parts[0] = s;
         g->n_parts = 1;

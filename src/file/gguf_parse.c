@@ -11,13 +11,8 @@
 
 enum {
     FIRST_WINDOW = 256 * 1024,
-    MAX_KEY = 65535,       /* the format's own limit */
-    MAX_TENSOR_NAME = 255, /* the format says 64; some writers go further */
     MIN_KV_BYTES = 8 + 1 + 4 + 1,
     MIN_TENSOR_BYTES = 8 + 1 + 4 + 4 + 8,
-    MIN_ALIGNMENT = 8,
-    MAX_ALIGNMENT = 65536,
-    DEFAULT_ALIGNMENT = 32,
 };
 /* Larger headers do not occur (a vocabulary of a million takes some 50 MiB); the cap keeps a
  * damaged length from fetching a whole model, and keeps indices within 32 bits. */
@@ -202,7 +197,7 @@ static int check_alignment(struct reader *r, const struct gguf_kv *kv) {
     if (kv->type != GGUF_U32 || kv->is_array)
         return bad_kv(r, GLIM_FORMAT, "the alignment must be a u32, but its value type is",
                       kv->is_array ? GGUF_ARRAY : kv->type);
-    if (kv->u < MIN_ALIGNMENT || kv->u > MAX_ALIGNMENT || (kv->u & (kv->u - 1)))
+    if (!gguf_alignment_ok(kv->u))
         return bad_kv(r, GLIM_FORMAT, "bad alignment, which must be a power of two from 8 to 65536",
                       kv->u);
     r->alignment = kv->u;
@@ -211,7 +206,7 @@ static int check_alignment(struct reader *r, const struct gguf_kv *kv) {
 
 static int take_kv(struct reader *r, struct gguf_kv *kv) {
     u32 type;
-    int rc = take_name(r, "metadata key", MAX_KEY, &kv->key);
+    int rc = take_name(r, "metadata key", GGUF_MAX_KEY, &kv->key);
     if (!rc) rc = take_u32(r, &type);
     if (rc) return rc;
     *kv = (struct gguf_kv){.key = kv->key, .n = 1, .is_array = type == GGUF_ARRAY};
@@ -272,7 +267,7 @@ static int measure(struct reader *r, struct gguf_tensor *t) {
 /* t->offset is still relative to the data section. */
 static int take_tensor(struct reader *r, struct gguf_tensor *t) {
     *t = (struct gguf_tensor){.dims = {1, 1, 1, 1}};
-    int rc = take_name(r, "tensor name", MAX_TENSOR_NAME, &t->name);
+    int rc = take_name(r, "tensor name", GGUF_MAX_TENSOR_NAME, &t->name);
     r->kind = "tensor";
     if (!rc) rc = take_u32(r, &t->n_dims);
     if (rc) return rc;
@@ -320,7 +315,7 @@ static int walk(struct reader *r, struct gguf *g) {
     u32 magic;
     u64 n_tensors, n_kv;
     r->at = 0;
-    r->alignment = DEFAULT_ALIGNMENT;
+    r->alignment = GGUF_ALIGNMENT;
     r->kind = "the header";
     r->name = (struct str){"GGUF", 4};
     int rc = take_u32(r, &magic);

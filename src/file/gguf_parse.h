@@ -4,6 +4,16 @@
 
 #include "file/gguf.h"
 
+enum {
+    GGUF_MAX_KEY = 65535,       /* bytes; the format's own limit */
+    GGUF_MAX_TENSOR_NAME = 255, /* the format says 64; some writers go further */
+    GGUF_ALIGNMENT = 32,        /* of tensor data, unless general.alignment says otherwise */
+};
+/* A power of two from 8 (the format's minimum) to 65536: more would only waste space. */
+static inline bool gguf_alignment_ok(u64 a) {
+    return a >= 8 && a <= 65536 && (a & (a - 1)) == 0;
+}
+
 /* Fills version, alignment, kv and tensors (with part = 0) and the hash tables; parts are left
  * alone. Structure is checked before anything is allocated. GLIM_AGAIN: call again. */
 int gguf_parse(struct gguf *g, struct source *s, struct arena *arena, gguf_type_size *size,
