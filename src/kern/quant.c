@@ -57,12 +57,14 @@ static inline u32 quant_u32(const u8 *p) {
         __VA_ARGS__                                                                                \
     }
 /* Instantiated twice so that the usual n = 32 gets loops of constant length. A block's body always
- * makes 32 values; a row of plain floats makes n. */
+ * makes 32 values; a row of plain floats makes n. The remainder tells the compiler that offsets
+ * made from j do not wrap, without which gcc vectorises none of the loops. */
 #define QUANT(name, number, len, bytes, ...)                                                       \
     _Static_assert((len) == 1 || (len) % 32 == 0, #name ": quant_row walks in steps of 32");       \
     _Static_assert((bytes)*8 <= 32 * (len) && (bytes)*8 >= (len), #name ": bits per value");       \
-    __attribute__((always_inline)) static inline void body_##name(const u8 *p, u32 j, u32 n,       \
-                                                                  f32 *out) {                      \
+    __attribute__((always_inline)) static inline void body_##name(const u8 *restrict p, u32 j,     \
+                                                                  u32 n, f32 *restrict out) {      \
+        j = (len) == 1 ? j : j % MAX((len) / 32, 1);                                               \
         (void)j, (void)n;                                                                          \
         __VA_ARGS__                                                                                \
     }                                                                                              \
