@@ -1,0 +1,38 @@
+/* Turns of a conversation as spans of text for the tokenizer: the seam behind which chat templates
+ * are run. Built in now: ChatML, for the templates that chatml.c can prove to be it. */
+#ifndef TEXT_TURNS_H
+#define TEXT_TURNS_H
+
+#include "text/token.h"
+
+struct turn {
+    struct str role; /* "system", "user", "assistant"; others pass through as the template does */
+    struct str text;
+};
+
+enum turns_flag {
+    TURNS_REPLY = 1, /* the assistant's turn is opened at the end, for it to answer */
+    TURNS_AFTER = 2, /* the turns follow an answer that is in the context: no beginning, and the
+                      * answer is closed first */
+    TURNS_ENDED = 4, /* with TURNS_AFTER: the answer's last token was turns_end */
+};
+
+struct turns;
+
+/* Decides the format from the file's template; *out lives in a. GLIM_UNSUPPORTED: there is no
+ * template, or not one that is built in (the message names the model, quotes the template's
+ * beginning and the way out); never a guess. */
+int turns_open(struct turns **out, const struct gguf *g, const struct vocab *v, struct arena *a,
+               glim_err *e);
+
+/* The spans that turn[0..n) become, for vocab_encode_spans: template text is marked as such, roles
+ * and messages are not, so that nobody forges a turn by typing its marks. Writes the first cap
+ * spans and returns how many there are. They borrow from t and from turn. With TURNS_AFTER, the
+ * context followed by these spans is what the whole conversation would have been rendered as. */
+u64 turns_spans(const struct turns *t, const struct turn *turn, u64 n, u32 flags,
+                struct vocab_span *span, u64 cap);
+
+/* The token that closes a turn. */
+i32 turns_end(const struct turns *t);
+
+#endif
