@@ -15,6 +15,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 INCLUDE = re.compile(r'\s*#\s*include\s+"([^"]+)"')
 STATIC = re.compile(r"static\b[^;={(]*?\b(\w+)\s*(?:\[[^\]]*\]\s*)*(?:=|;|\((?!\())")
 TYPE = re.compile(r"(?:typedef\s+)?((?:struct|enum|union)\s+\w+)\s*\{")
+ATTRIBUTE = re.compile(r"__attribute__\s*\(\((?:[^()]|\([^()]*\))*\)\)")
 DEFINE = re.compile(r"\s*#\s*define\s+(\w+)")
 done = set()
 
@@ -61,7 +62,7 @@ def names(path):
     found = set()
     for line in path.read_text().splitlines():
         if line.startswith("static"):
-            m = STATIC.match(line)
+            m = STATIC.match(ATTRIBUTE.sub("", line))
             if m:
                 found.add(m[1])
         m = TYPE.match(line)
