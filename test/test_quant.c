@@ -5,6 +5,7 @@
 #include "file/gguf.h"
 #include "kern/quant.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -198,6 +199,42 @@ static void test_plain_floats(void **state) {
     }
 }
 
+/* Groups along a row of plain floats: group j is what a row that starts there begins with. */
+static void test_groups_of_plain_floats(void **state) {
+    (void)state;
+    static const u32 plain[] = {QUANT_F32, QUANT_F16, QUANT_BF16};
+    u8 row[4 * 32 * 5];
+    for (u32 i = 0; i < sizeof row; i++)
+        row[i] = (u8)(i * 37 + i / 32);
+    for (u32 t = 0; t < COUNT(plain); t++) {
+        const struct quant *q = quant_find(plain[t]);
+        for (u32 j = 0; j < 5; j++) {
+            f32 a[32], b[32];
+            q->decode(row, j, 32, a);
+            q->decode(row + 32 * j * q->block_bytes, 0, 32, b);
+            assert_memory_equal(a, b, sizeof a);
+        }
+    }
+}
+
+/* All 256 exponents of MXFP4 (E8M0 of the OCP microscaling formats) with code 7, which is 6.0. 255
+ * stands for NaN there; other programs read it as 2^128, and files are made with them. */
+static void test_mxfp4_exponents(void **state) {
+    (void)state;
+    const struct quant *q = quant_named("MXFP4");
+    for (u32 e = 0; e < 256; e++) {
+        u8 block[17] = {(u8)e};
+        for (u32 i = 1; i < 17; i++)
+            block[i] = 0x70;
+        f32 out[32];
+        q->decode(block, 0, 32, out);
+        for (u32 i = 0; i < 16; i++) {
+            assert_true(out[i] == 0.0f);
+            assert_true(out[16 + i] == (f32)ldexp(6.0, (int)e - 127));
+        }
+    }
+}
+
 /* Any bytes decode without undefined behaviour; what they give is each format's affair. */
 static void test_any_bytes(void **state) {
     (void)state;
@@ -361,9 +398,14 @@ static int write_shaders(const char *folder) {
 int main(int argc, char **argv) {
     if (argc == 3 && strcmp(argv[1], "--wgsl") == 0) return write_shaders(argv[2]);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_table),         cmocka_unit_test(test_goldens),
-        cmocka_unit_test(test_parts_of_rows), cmocka_unit_test(test_plain_floats),
-        cmocka_unit_test(test_any_bytes),     cmocka_unit_test(test_grids),
+        cmocka_unit_test(test_table),
+        cmocka_unit_test(test_goldens),
+        cmocka_unit_test(test_parts_of_rows),
+        cmocka_unit_test(test_plain_floats),
+        cmocka_unit_test(test_groups_of_plain_floats),
+        cmocka_unit_test(test_mxfp4_exponents),
+        cmocka_unit_test(test_any_bytes),
+        cmocka_unit_test(test_grids),
         cmocka_unit_test(test_wgsl),
     };
     return cmocka_run_group_tests(tests, open_fixture, close_fixture);
