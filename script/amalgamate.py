@@ -61,10 +61,9 @@ def names(path):
     """The file-scope names of one .c file: what would collide with another file's."""
     found = set()
     for line in path.read_text().splitlines():
-        if line.startswith("static"):
-            m = STATIC.match(ATTRIBUTE.sub("", line))
-            if m:
-                found.add(m[1])
+        m = STATIC.match(re.sub(r"^ ", "", ATTRIBUTE.sub("", line)))
+        if m:
+            found.add(m[1])
         m = TYPE.match(line)
         if m:
             found.add(m[1])
