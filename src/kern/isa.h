@@ -17,16 +17,16 @@ static inline u64 a8_row_bytes(u32 k) {
 
 /* y[t,n] = sum_k x[t,k] w[n,k]. */
 struct matmul {
-    const u8 *w;  /* row 0 of the weights, in format `type` */
-    u64 w_pitch;  /* bytes from row to row */
-    u32 type;     /* ggml's number */
-    u32 k;        /* K; a multiple of the format's block length */
+    const u8 *w;   /* row 0 of the weights, in format `type` */
+    u64 w_pitch;   /* bytes from row to row */
+    u32 type;      /* ggml's number */
+    u32 k;         /* K; a multiple of the format's block length */
     const void *x; /* T rows: f32[K], or A8 when a8 is set (then K is a multiple of 32) */
-    u64 x_pitch;  /* bytes from row to row */
-    f32 *y;       /* T rows of floats; never overlaps x or w */
-    u64 y_pitch;  /* floats from row to row */
-    u32 t;        /* T >= 1 */
-    bool a8;      /* the fast arithmetic; otherwise exact f32 */
+    u64 x_pitch;   /* bytes from row to row */
+    f32 *y;        /* T rows of floats; never overlaps x or w */
+    u64 y_pitch;   /* floats from row to row */
+    u32 t;         /* T >= 1 */
+    bool a8;       /* the fast arithmetic; otherwise exact f32 */
 };
 
 /* One-pass attention state of one query row: m = running maximum of the scores, l = sum of
@@ -35,7 +35,7 @@ struct attend_row {
     const f32 *q; /* [E] */
     f32 *o;       /* [E] */
     f32 m, l;
-    u32 lo, hi;   /* keys lo <= j < hi of the span are visible (may be empty) */
+    u32 lo, hi; /* keys lo <= j < hi of the span are visible (may be empty) */
 };
 /* A span of keys and values of one KV head: rows of E values, f32 or f16. */
 struct attend_span {

@@ -1,0 +1,104 @@
+/* What every instruction set's file needs before it includes simd.inc: the tables' declarations,
+ * and the renaming that lets all of them live in one translation unit. */
+#ifndef KERN_SIMD_H
+#define KERN_SIMD_H
+
+#include "base/f16.h"
+#include "kern/isa.h"
+
+#include <assert.h>
+
+extern const struct isa isa_scalar;
+#if defined(__x86_64__) || defined(__i386__)
+#define SIMD_X86 1
+#include <immintrin.h>
+extern const struct isa isa_avx2, isa_avx512;
+#else
+#define SIMD_X86 0
+#endif
+
+/* Lane primitives must be inlined: their arguments include constants that shape the code, and their
+ * vectors stay in registers. */
+#define LANE static inline __attribute__((always_inline))
+#ifdef __clang__
+#define UNROLL _Pragma("clang loop unroll(full)")
+#else
+#define UNROLL _Pragma("GCC unroll 16")
+#endif
+
+/* Sizes of blocks, in values. */
+enum {
+    ATTEND_KEYS = 64, /* keys of a chunk */
+    ATTEND_ROWS = 4,
+    F32_PANEL = 1024,
+    F32_STRIP = 16,  /* weight rows decoded at a time: 64 KiB of scratch */
+    F32_X_ROWS = 16, /* rows of A8 activations decoded at a time: 64 KiB of scratch */
+    I8_PANEL = 8192,
+};
+
+/* How simd_i8.inc sees a weight format. */
+struct i8_format {
+    u32 type;
+    u32 unit, unit_bytes; /* values and bytes of a block in the file */
+    u32 group;            /* values per scale */
+    i32 zero;
+    bool min; /* has mw; then group is 32 */
+};
+
+/* names: one line for each function of the .inc files */
+#define simd_a8_decode      SIMD(simd_a8_decode)
+#define simd_a8_row         SIMD(simd_a8_row)
+#define simd_absmax_bits32  SIMD(simd_absmax_bits32)
+#define simd_add            SIMD(simd_add)
+#define simd_attend         SIMD(simd_attend)
+#define simd_attend_chunk   SIMD(simd_attend_chunk)
+#define simd_dot_i8         SIMD(simd_dot_i8)
+#define simd_f32_strip      SIMD(simd_f32_strip)
+#define simd_f32_tile       SIMD(simd_f32_tile)
+#define simd_h_load         SIMD(simd_h_load)
+#define simd_i8_find        SIMD(simd_i8_find)
+#define simd_kv_load        SIMD(simd_kv_load)
+#define simd_kv_load_n      SIMD(simd_kv_load_n)
+#define simd_matmul         SIMD(simd_matmul)
+#define simd_matmul_f32     SIMD(simd_matmul_f32)
+#define simd_matmul_i8      SIMD(simd_matmul_i8)
+#define simd_q4k_min        SIMD(simd_q4k_min)
+#define simd_q4k_scale      SIMD(simd_q4k_scale)
+#define simd_round32        SIMD(simd_round32)
+#define simd_scale_mul      SIMD(simd_scale_mul)
+#define simd_score_rows     SIMD(simd_score_rows)
+#define simd_score_tile     SIMD(simd_score_tile)
+#define simd_scores         SIMD(simd_scores)
+#define simd_soften         SIMD(simd_soften)
+#define simd_sum_squares    SIMD(simd_sum_squares)
+#define simd_swiglu         SIMD(simd_swiglu)
+#define simd_to_f16         SIMD(simd_to_f16)
+#define simd_unpack         SIMD(simd_unpack)
+#define simd_unpack_nibbles SIMD(simd_unpack_nibbles)
+#define simd_unpack_q4k     SIMD(simd_unpack_q4k)
+#define simd_unpack_q6k     SIMD(simd_unpack_q6k)
+#define simd_value_rows     SIMD(simd_value_rows)
+#define simd_value_tile     SIMD(simd_value_tile)
+#define simd_values         SIMD(simd_values)
+#define v_exp               SIMD(v_exp)
+#define v_fma               SIMD(v_fma)
+#define v_lanes             SIMD(v_lanes)
+#define v_load              SIMD(v_load)
+#define v_load16            SIMD(v_load16)
+#define v_load16_n          SIMD(v_load16_n)
+#define v_load_n            SIMD(v_load_n)
+#define v_max_lane          SIMD(v_max_lane)
+#define v_round             SIMD(v_round)
+#define v_scale2            SIMD(v_scale2)
+#define v_select_lt         SIMD(v_select_lt)
+#define v_set               SIMD(v_set)
+#define v_silu              SIMD(v_silu)
+#define v_store             SIMD(v_store)
+#define v_store16           SIMD(v_store16)
+#define v_store16_n         SIMD(v_store16_n)
+#define v_store_n           SIMD(v_store_n)
+#define v_sum               SIMD(v_sum)
+#define v_sum4              SIMD(v_sum4)
+#define v_tanh              SIMD(v_tanh)
+
+#endif
