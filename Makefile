@@ -82,8 +82,10 @@ build/glim: $(B)/glim
 	cp -f $< $@
 $(B)/test/test_%: $(B)/test/test_%.o $(B)/libglim_all.a
 	$(COMPILE) $(LDFLAGS) $^ -lcmocka -ljansson $(LIBS) -o $@
-$(B)/test/fuzz_%: $(B)/test/fuzz_%.o $(B)/libglim_all.a
-	$(COMPILE) $(LDFLAGS) -fsanitize=fuzzer $^ $(LIBS) -o $@
+# Without libFuzzer a target replays the files and folders that it is given.
+REPLAY := $(if $(filter fuzz,$(config)),,$(B)/test/replay_main.o)
+$(B)/test/fuzz_%: $(B)/test/fuzz_%.o $(REPLAY) $(B)/libglim_all.a
+	$(COMPILE) $(LDFLAGS) $(if $(REPLAY),,-fsanitize=fuzzer) $^ $(LIBS) -o $@
 
 # Each header must compile alone.
 headers: $(HEADERS:%=%.alone)

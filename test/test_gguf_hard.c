@@ -397,6 +397,27 @@ static void duplicate_names_are_refused(void **state) {
     assert_refused(&b, GLIM_FORMAT, "metadata key 'a.b' occurs twice");
 }
 
+/* Names with one and the same 64-bit FNV-1a hash as far as the table looks. */
+static void names_made_to_collide_are_refused(void **state) {
+    (void)state;
+    enum { N = 2000, MASK = 4095 };
+    struct build b = {0};
+    const u64 dims[] = {0};
+    build_head(&b, 3, N, 0);
+    for (u32 n = 0, i = 0; n < N; i++) {
+        char name[12];
+        u64 h = 0xcbf29ce484222325u;
+        snprintf(name, sizeof name, "%08x", i);
+        for (const char *c = name; *c; c++)
+            h = (h ^ (u8)*c) * 0x100000001b3u;
+        if ((h ^ h >> 32) & MASK) continue;
+        build_tensor(&b, name, 1, dims, 0, 0);
+        n++;
+    }
+    build_pad(&b, 32);
+    assert_refused(&b, GLIM_FORMAT, "one hash");
+}
+
 static void unknown_tensor_types_are_refused_by_number(void **state) {
     (void)state;
     const u32 types[] = {4, 5, 31, 42, 105, UINT32_MAX};
@@ -535,6 +556,7 @@ int main(void) {
         cmocka_unit_test(truncated_files_state_needed_and_actual_size),
         cmocka_unit_test(padding_behind_the_last_tensor_is_free),
         cmocka_unit_test(duplicate_names_are_refused),
+        cmocka_unit_test(names_made_to_collide_are_refused),
         cmocka_unit_test(unknown_tensor_types_are_refused_by_number),
         cmocka_unit_test(rows_are_whole_blocks),
         cmocka_unit_test(more_than_four_dimensions_are_refused),

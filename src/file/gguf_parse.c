@@ -309,6 +309,10 @@ static int check_counts(struct reader *r, u64 n_tensors, u64 n_kv) {
                 (unsigned long long)left);
 }
 
+static int refuse_changing(struct reader *r) {
+    return fail(r->e, GLIM_IO, "%s: the file changes while it is read", gguf_file_name(r->s));
+}
+
 /* One walk over the header. Fills version, counts, alignment; with an arena also g->kv and
  * g->tensors, which have room for the counts of the first walk. */
 static int walk(struct reader *r, struct gguf *g) {
@@ -327,8 +331,7 @@ static int walk(struct reader *r, struct gguf *g) {
     if (!rc) rc = check_counts(r, n_tensors, n_kv);
     if (rc) return rc;
     /* A mapping shows what others write to the file; the tables have room for the first counts. */
-    if (r->arena && (n_tensors != g->n_tensors || n_kv != g->n_kv))
-        return fail(r->e, GLIM_IO, "%s: the file changes while it is read", gguf_file_name(r->s));
+    if (r->arena && (n_tensors != g->n_tensors || n_kv != g->n_kv)) return refuse_changing(r);
     g->n_tensors = n_tensors;
     g->n_kv = n_kv;
     for (u64 i = 0; !rc && i < g->n_kv; i++) {
@@ -357,9 +360,10 @@ static int place_tensors(struct reader *r, struct gguf *g, u64 *end) {
         if (t->offset & (g->alignment - 1))
             return bad_tensor(r, GLIM_FORMAT, "its offset is not a multiple of the alignment",
                               t->offset);
-        u64 stop;
-        if (!add_ok(start, t->offset, &t->offset) || !add_ok(t->offset, t->bytes, &stop))
+        u64 from, stop;
+        if (!add_ok(start, t->offset, &from) || !add_ok(from, t->bytes, &stop))
             return bad_tensor(r, GLIM_FORMAT, "offset + size exceeds 64 bits; offset", t->offset);
+        t->offset = from;
         if (stop > r->s->size && !outside) outside = t;
         *end = MAX(*end, stop);
         t->data = r->s->map && stop <= r->s->size ? r->s->map + t->offset : NULL;
@@ -405,11 +409,14 @@ static struct str name_at(const void *items, size_t stride, u64 i) {
     return *(const struct str *)((const char *)items + i * stride);
 }
 
-/* The slot that holds name, or the free one where it belongs. */
-static u32 *find_slot(u32 *slots, u64 mask, const void *items, size_t stride, struct str name) {
+/* The slot that holds name, or the free one where it belongs. Counts the occupied slots that it
+ * looked at. */
+static u32 *find_slot(u32 *slots, u64 mask, const void *items, size_t stride, struct str name,
+                      u64 *steps) {
     u64 at = hash(name) & mask;
     for (; slots[at]; at = (at + 1) & mask) {
         struct str s = name_at(items, stride, slots[at] - 1);
+        ++*steps;
         if (s.n == name.n && memcmp(s.p, name.p, s.n) == 0) break;
     }
     return &slots[at];
@@ -425,12 +432,20 @@ static int build_index(u32 **slots, u64 *mask, const void *items, size_t stride,
     *slots = arena_array(arena, size, sizeof **slots);
     if (!*slots) return fail(e, GLIM_NOMEM, "out of memory for the index of %ss", kind);
     *mask = size - 1;
+    u64 steps = 0;
     for (u64 i = 0; i < n; i++) {
         struct str name = name_at(items, stride, i);
-        u32 *slot = find_slot(*slots, *mask, items, stride, name);
+        u32 *slot = find_slot(*slots, *mask, items, stride, name, &steps);
         if (*slot)
             return fail(e, GLIM_FORMAT, "%s '%.*s' occurs twice (number %u and number %llu)", kind,
                         GGUF_NAME(name), *slot, (unsigned long long)i + 1);
+        /* A table at most half full takes about half a step per name, unless names were made to
+         * collide, which would take time quadratic in their number. */
+        if (steps > 64 * n + 1024)
+            return fail(e, GLIM_FORMAT,
+                        "%s '%.*s': too many names with one hash; the file was "
+                        "made to load slowly",
+                        kind, GGUF_NAME(name));
         *slot = (u32)i + 1;
     }
     return 0;
@@ -444,14 +459,17 @@ int gguf_index_tensors(struct gguf *g, struct arena *arena, glim_err *e) {
 const struct gguf_kv *gguf_find(const struct gguf *g, const char *key) {
     if (!g->kv_slot) return NULL;
     struct str name = {key, strlen(key)};
-    u32 slot = *find_slot(g->kv_slot, g->kv_mask, g->kv, sizeof *g->kv, name);
+    u64 steps = 0;
+    u32 slot = *find_slot(g->kv_slot, g->kv_mask, g->kv, sizeof *g->kv, name, &steps);
     return slot ? &g->kv[slot - 1] : NULL;
 }
 
 const struct gguf_tensor *gguf_tensor(const struct gguf *g, const char *name) {
     if (!g->tensor_slot) return NULL;
     struct str s = {name, strlen(name)};
-    u32 slot = *find_slot(g->tensor_slot, g->tensor_mask, g->tensors, sizeof *g->tensors, s);
+    u64 steps = 0;
+    u32 slot =
+        *find_slot(g->tensor_slot, g->tensor_mask, g->tensors, sizeof *g->tensors, s, &steps);
     return slot ? &g->tensors[slot - 1] : NULL;
 }
 
@@ -477,6 +495,7 @@ static int store(struct reader *r, struct gguf *g, struct arena *arena) {
                     gguf_file_name(r->s), (unsigned long long)g->n_kv,
                     (unsigned long long)g->n_tensors);
     int rc = walk(r, g);
+    if (rc == GLIM_AGAIN) rc = refuse_changing(r);
     if (!rc)
         rc = build_index(&g->kv_slot, &g->kv_mask, g->kv, sizeof *g->kv, g->n_kv, "metadata key",
                          arena, r->e);
