@@ -1,0 +1,90 @@
+#!/usr/bin/env python3
+"""Writes the tokenizer fixtures in test/data from what other programs computed.
+
+    python3 script/make_token_fixtures.py ORACLE_JSON SMOLLM2_JSON SMOLLM2_GGUF
+
+ORACLE_JSON: strings and ids per tokenizer, of which "llama" is used (control tokens recognised, BOS
+as the metadata says). SMOLLM2_JSON: llama.cpp's ids of the SmolLM2 vocabulary. SMOLLM2_GGUF: that
+model. Needs the Python package gguf.
+
+llama.tokens, smollm2.tokens: one line per string: "plain" or "special" (control tokens recognised),
+the string's bytes in hex ("-" for none), the ids. Strings that are not UTF-8 are left out: the other
+engine replaces their bad bytes, glim keeps them.
+
+smollm2-tokenizer.gguf: the model's tokenizer cut down to what those strings can touch, so that the
+test needs no model: control tokens, single bytes, and each merge whose joined text occurs in a string
+(no other merge can ever be a candidate). test.original_id maps its ids to the model's.
+"""
+import json
+import sys
+from pathlib import Path
+
+from gguf import GGUFReader, GGUFWriter
+
+DATA = Path("test/data")
+CONTROL = 3
+
+
+def line(mode, text, ids):
+    return " ".join([mode, text.encode().hex() or "-", *map(str, ids)]) + "\n"
+
+
+def write_tokens(path, header, lines):
+    path.write_text("".join("# " + h + "\n" for h in header) + "".join(lines))
+
+
+def byte_characters():
+    """GPT-2's alphabet: byte to character."""
+    own = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
+    rest = (b for b in range(256) if b not in own)
+    return {**{b: chr(b) for b in own}, **{b: chr(0x100 + i) for i, b in enumerate(rest)}}
+
+
+def reduce(model, texts, path):
+    def strings(key):
+        field = reader.fields[key]
+        return [bytes(field.parts[i]).decode() for i in field.data]
+
+    reader = GGUFReader(model)
+    tokens, merges = strings("tokenizer.ggml.tokens"), strings("tokenizer.ggml.merges")
+    field = reader.fields["tokenizer.ggml.token_type"]
+    kinds = [int(field.parts[i][0]) for i in field.data]
+    letter = byte_characters()
+    haystack = "\n".join("".join(letter[b] for b in t.encode()) for t in texts)
+    kept = [m for m in merges if m.replace(" ", "") in haystack]
+    names = {part for m in kept for part in (*m.split(" "), m.replace(" ", ""))}
+    ids = [i for i, t in enumerate(tokens) if kinds[i] == CONTROL or len(t) == 1 or t in names]
+    new = {old: i for i, old in enumerate(ids)}
+    w = GGUFWriter(path, "llama")
+    w.add_string("general.name", strings("general.name")[0])
+    for key in ("tokenizer.ggml.model", "tokenizer.ggml.pre", "tokenizer.chat_template"):
+        w.add_string(key, strings(key)[0])
+    w.add_array("tokenizer.ggml.tokens", [tokens[i] for i in ids])
+    w.add_array("tokenizer.ggml.token_type", [kinds[i] for i in ids])
+    w.add_array("tokenizer.ggml.merges", kept)
+    w.add_array("test.original_id", ids)
+    for key in ("bos", "eos", "unknown", "padding"):
+        key = f"tokenizer.ggml.{key}_token_id"
+        w.add_uint32(key, new[int(reader.fields[key].parts[-1][0])])
+    w.add_bool("tokenizer.ggml.add_bos_token", False)
+    w.write_header_to_file()
+    w.write_kv_data_to_file()
+    w.close()
+    print(f"{path}: {len(ids)} tokens, {len(kept)} merges, {path.stat().st_size} bytes")
+
+
+def main():
+    oracle, smollm2, model = sys.argv[1:]
+    cases = json.loads(Path(oracle).read_text())["llama"]
+    write_tokens(DATA / "llama.tokens",
+                 ["llama.cpp (August 2026), test/data/llama.gguf, control tokens parsed, BOS"],
+                 [line("special", c["text"], c["ids"]) for c in cases])
+    reference = json.loads(Path(smollm2).read_text())
+    cases = [c for c in reference["cases"] if "text" in c]
+    lines = [line(mode, c["text"], c[mode]) for c in cases for mode in ("plain", "special")]
+    write_tokens(DATA / "smollm2.tokens",
+                 [reference["engine"], f"{reference['model']} {reference['model_sha256']}"], lines)
+    reduce(model, [c["text"] for c in cases], DATA / "smollm2-tokenizer.gguf")
+
+
+main()
