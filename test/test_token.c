@@ -22,7 +22,7 @@ static struct str text_of(const char *s) {
 
 /* A vocabulary from a file; free with load_free. */
 static struct vocab *open_vocab(struct load *l, const char *path) {
-    struct vocab *v;
+    struct vocab *v = NULL;
     memset(l, 0, sizeof *l);
     count_alloc_init(&l->count);
     arena_init(&l->arena, &l->count.alloc);
@@ -288,7 +288,7 @@ static void open_small(struct load *l, struct vocab **v, const struct small *s) 
 }
 
 static struct vocab *must_open(struct load *l, const struct small *s) {
-    struct vocab *v;
+    struct vocab *v = NULL;
     open_small(l, &v, s);
     if (l->rc) fail_test("%s", l->e.msg);
     return v;
@@ -600,7 +600,7 @@ static void test_loads_quickly(void **state) {
     count_alloc_init(&l.count);
     arena_init(&l.arena, &l.count.alloc);
     assert_int_equal(gguf_open(&l.g, MODEL, &l.arena, quant_size, &l.e), 0);
-    struct vocab *v;
+    struct vocab *v = NULL;
     f64 start = seconds();
     assert_int_equal(vocab_open(&v, &l.g, &l.arena, &l.e), 0);
     /* About 15 ms as shipped; sanitizers and a busy machine take a multiple. */
