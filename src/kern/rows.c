@@ -1,0 +1,65 @@
+/* Ops that move rows or work on one row at a time without weights. */
+#include "kern/cpu.h"
+
+/* Row i of an operand as floats. */
+static f32 *row(const struct mat *m, u32 i) {
+    return (f32 *)(void *)(m->p + i * m->pitch);
+}
+
+void cpu_embed(const struct cpu_call *c) {
+    const struct mat *y = &c->a[0], *w = &c->a[1];
+    f32 scale = embed_params(c->op).scale;
+    const struct quant *q = quant_find(w->type);
+    u32 from, to;
+    cpu_share(c, y->rows, 1, &from, &to);
+    for (u32 t = from; t < to; t++) {
+        u64 id = (u64)c->step->rows[t].id; /* the session checked the range */
+        quant_row(q, w->p + id * w->pitch, 0, y->cols, row(y, t));
+        if (scale != 1.0f) c->isa->scale_mul(row(y, t), NULL, scale, row(y, t), y->cols);
+    }
+}
+
+void cpu_pick(const struct cpu_call *c) {
+    const struct mat *y = &c->a[0], *x = &c->a[1];
+    u32 from, to;
+    cpu_share(c, y->rows, 1, &from, &to);
+    for (u32 r = from; r < to; r++) {
+        memcpy(row(y, r), row(x, c->step->out_rows[r]), y->cols * sizeof(f32));
+    }
+}
+
+void cpu_quantize(const struct cpu_call *c) {
+    const struct mat *y = &c->a[0], *x = &c->a[1];
+    u32 from, to;
+    cpu_share(c, y->rows, 1, &from, &to);
+    for (u32 t = from; t < to; t++)
+        c->isa->a8_row(row(x, t), x->cols, row(y, t));
+}
+
+void cpu_add(const struct cpu_call *c) {
+    const struct mat *y = &c->a[0], *a = &c->a[1], *b = &c->a[2];
+    u32 from, to;
+    cpu_share(c, y->rows, 1, &from, &to);
+    for (u32 t = from; t < to; t++)
+        c->isa->add(row(a, t), row(b, t), row(y, t), y->cols);
+}
+
+void cpu_swiglu(const struct cpu_call *c) {
+    const struct mat *y = &c->a[0], *gate = &c->a[1], *up = &c->a[2];
+    u32 from, to;
+    cpu_share(c, y->rows, 1, &from, &to);
+    for (u32 t = from; t < to; t++)
+        c->isa->swiglu(row(gate, t), row(up, t), row(y, t), y->cols);
+}
+
+/* Fused rows fit the scratch: model/block.c uses the plain ops beyond that. */
+void cpu_swiglu_q(const struct cpu_call *c) {
+    const struct mat *y = &c->a[0], *gate = &c->a[1], *up = &c->a[2];
+    f32 *tmp = (f32 *)(void *)c->scratch;
+    u32 from, to;
+    cpu_share(c, y->rows, 1, &from, &to);
+    for (u32 t = from; t < to; t++) {
+        c->isa->swiglu(row(gate, t), row(up, t), tmp, y->cols);
+        c->isa->a8_row(tmp, y->cols, row(y, t));
+    }
+}

@@ -1,0 +1,91 @@
+/* A model: hyper-parameters and weights bound by name and shape, for one row of the table of
+ * architectures. Everything is checked here, before any arithmetic, so that later code may trust
+ * it: a missing or mis-shaped tensor is an error that says which. */
+#ifndef MODEL_MODEL_H
+#define MODEL_MODEL_H
+
+#include "file/gguf.h"
+#include "model/prog.h"
+
+/* Common hyper-parameters; key names without the architecture's prefix in brackets. */
+struct hparams {
+    u32 n_layers;    /* [block_count] */
+    u32 n_ctx;       /* [context_length] the longest sequence it was trained for */
+    u32 d;           /* [embedding_length] D */
+    u32 vocab;       /* V: rows of token_embd */
+    u32 n_heads;     /* [attention.head_count] H */
+    u32 head_dim;    /* [attention.key_length] E, else D / H */
+    u32 *n_kv_heads; /* [attention.head_count_kv] per layer, K */
+    u32 *ff;         /* [feed_forward_length] per layer, F */
+    u32 window;      /* [attention.sliding_window], 0: none */
+    f32 eps;         /* [attention.layer_norm_rms_epsilon] */
+};
+
+struct build;
+struct model;
+
+/* One row per architecture: a file in this folder. */
+struct arch {
+    const char *name; /* general.architecture */
+    /* Binds weights; what it returns is handed to build as m->weights. */
+    int (*bind)(struct model *m, glim_err *e);
+    /* Appends the forward pass to b->p. */
+    void (*build)(struct build *b, const struct model *m);
+};
+
+struct model {
+    const char *name; /* for messages; borrowed until close */
+    const struct arch *arch;
+    struct arena arena; /* all of the model's own memory */
+    struct gguf gguf;
+    struct hparams hp;
+    struct kv_layer *kv; /* per layer that owns a cache; offsets are set by kv_layout_init */
+    u32 n_kv;
+    const void *weights; /* the architecture's struct */
+    u64 weight_bytes;    /* of the tensors that are bound */
+    u64 read_per_token;  /* bytes of them that a decoded token reads */
+    /* while binding */
+    bool *used;
+    u32 n_wrong;
+    char wrong[160];
+};
+
+/* Takes over g (also on failure: model_close frees all). */
+int model_open(struct model *m, const struct gguf *g, const char *name, const glim_alloc *a,
+               glim_err *e);
+void model_close(struct model *m);
+
+/* Names of supported architectures, comma-separated. */
+const char *model_archs(void);
+
+/* The program of the whole forward pass, planned. exact: f32 activations throughout; otherwise
+ * int8 activations in front of quantised weights, and fused ops. */
+int model_build(const struct model *m, struct prog *p, bool exact, glim_err *e);
+
+/* --- for architecture files --- */
+
+/* The tensor of that name with that shape, y[rows] = W[rows,cols] x[cols]; vectors have rows 1 and
+ * must be F32. A wrong one is noted (model_bound reports) and gives NULL. */
+__attribute__((format(printf, 4, 5))) const struct weight *
+model_weight(struct model *m, u32 rows, u32 cols, const char *fmt, ...);
+/* The same, but NULL without complaint where the file has no such tensor. */
+__attribute__((format(printf, 4, 5))) const struct weight *
+model_weight_opt(struct model *m, u32 rows, u32 cols, const char *fmt, ...);
+/* After the last: GLIM_SHAPE naming what was missing or mis-shaped, or a tensor nobody asked for.
+ */
+int model_bound(struct model *m, glim_err *e);
+
+/* Rope frequencies f[n/2] with the file's scaling applied; *factor multiplies cos and sin. freqs is
+ * the file's rope_freqs tensor or NULL. */
+const struct weight *model_rope(struct model *m, u32 n, const struct weight *freqs, f32 *factor,
+                                glim_err *e);
+
+/* Typed metadata under the architecture's prefix: required, or with a default when absent; out of
+ * [lo, hi] is an error naming the key. */
+int model_u32(struct model *m, const char *key, u32 lo, u32 hi, u32 *out, glim_err *e);
+int model_u32_or(struct model *m, const char *key, u32 lo, u32 hi, u32 def, u32 *out, glim_err *e);
+int model_f32_or(struct model *m, const char *key, f32 def, f32 *out, glim_err *e);
+
+extern const struct arch llama_arch;
+
+#endif
