@@ -75,6 +75,176 @@ typedef struct {
     void *ud;
 } glim_alloc;
 
+/* ---- Engine: a device and its threads -------------------------------------------------------- */
+
+typedef struct glim_engine glim_engine;
+
+typedef struct {
+    uint32_t n_threads; /* the calling thread included; 0: one per processor this process may use */
+    const char *device; /* NULL or "auto": the best there is; "cpu" */
+    const char *isa;    /* NULL: the best; else the most to use: "scalar", "avx2", "avx512" */
+    glim_alloc alloc;   /* fn NULL: the C library's */
+    /* Notes worth telling a person, one line each without a newline; NULL: dropped. */
+    void (*log)(void *ud, const char *message);
+    void *log_ud;
+} glim_engine_params;
+
+/* params may be NULL. On success *out is owned by the caller. */
+GLIM_API int glim_engine_open(glim_engine **out, const glim_engine_params *params, glim_err *err);
+GLIM_API void glim_engine_close(glim_engine *engine); /* NULL is fine */
+/* What computes, for people: "cpu (avx512, 2 threads)". Valid until close. */
+GLIM_API const char *glim_engine_device(const glim_engine *engine);
+
+/* ---- Model: weights, vocabulary, chat format ------------------------------------------------- */
+
+typedef struct glim_model glim_model;
+
+/* Opens a GGUF file, or the split set that it is a member of. Weights stay in the file, mapped;
+ * the file must not change while the model is open. engine must outlive the model. */
+GLIM_API int glim_model_open(glim_model **out, glim_engine *engine, const char *path,
+                             glim_err *err);
+GLIM_API void glim_model_close(glim_model *model); /* NULL is fine; close its sessions first */
+
+typedef struct {
+    const char *arch;         /* general.architecture; valid until the model is closed */
+    uint32_t n_layers;        /* transformer blocks */
+    uint32_t n_embd;          /* model width */
+    uint32_t n_vocab;         /* tokens; a row of logits has as many floats */
+    uint32_t n_ctx_train;     /* the longest sequence the model was trained for */
+    uint64_t weight_bytes;    /* of the tensors that are used */
+    uint64_t bytes_per_token; /* weight bytes that decoding one token reads */
+} glim_model_info;
+GLIM_API void glim_model_get_info(const glim_model *model, glim_model_info *info);
+
+/* ---- Tokens ---------------------------------------------------------------------------------- */
+
+enum {
+    /* Names of control tokens in the text become those tokens. Without it they stay text: right
+     * for anything that a user typed. */
+    GLIM_TOKENIZE_SPECIAL = 1,
+    /* The beginning-of-text token first, if the model's metadata asks for one. */
+    GLIM_TOKENIZE_BOS = 2,
+};
+
+/* Writes at most cap ids and returns how many there are in all, which may be more than cap (call
+ * again with more room), or a negative status. text need not be valid UTF-8. */
+GLIM_API int64_t glim_tokenize(const glim_model *model, const char *text, size_t len,
+                               unsigned flags, int32_t *ids, size_t cap, glim_err *err);
+
+/* The bytes of a token, which may be a part of a character; control tokens give their name. Not
+ * zero-terminated; valid until the model is closed. NULL if there is no such id. */
+GLIM_API const char *glim_token_text(const glim_model *model, int32_t id, size_t *len);
+
+/* Whether the model ends its answer with this token. */
+GLIM_API bool glim_token_is_end(const glim_model *model, int32_t id);
+
+/* ---- Session: one sequence of tokens --------------------------------------------------------- */
+
+typedef struct glim_session glim_session;
+
+enum { GLIM_KV_AUTO, GLIM_KV_F16, GLIM_KV_F32 };
+
+typedef struct {
+    uint32_t n_ctx;      /* most tokens; 0: the model's own limit, at most 8192 */
+    uint32_t n_batch;    /* tokens per forward pass of a prompt; 0: 512 */
+    uint32_t max_logits; /* rows of logits that one pass may give; 0: 1 */
+    bool exact; /* f32 activations (reproduces references); else int8 ones, which is faster */
+    int kv;     /* GLIM_KV_AUTO: f16, or f32 when exact */
+} glim_session_params;
+
+/* params may be NULL. model must outlive the session. */
+GLIM_API int glim_session_open(glim_session **out, glim_model *model,
+                               const glim_session_params *params, glim_err *err);
+GLIM_API void glim_session_close(glim_session *session); /* NULL is fine */
+
+/* What a session with these params would take, in bytes, before it is opened. KV memory is touched
+ * only as positions are used. */
+typedef struct {
+    uint32_t n_ctx;       /* as it would be */
+    uint64_t weights;     /* mapped from the file, shared by all sessions */
+    uint64_t kv;          /* at n_ctx tokens */
+    uint64_t activations; /* of a pass of n_batch tokens, with the logits */
+    uint64_t total;
+} glim_plan;
+GLIM_API int glim_session_plan(glim_model *model, const glim_session_params *params,
+                               glim_plan *plan, glim_err *err);
+
+/* Why the last call on this session failed. Never NULL. Every call clears it. */
+GLIM_API const glim_err *glim_session_error(const glim_session *session);
+
+enum { GLIM_LOGITS_LAST, GLIM_LOGITS_ALL, GLIM_LOGITS_NONE };
+
+/* Queues tokens behind those already there; glim_step processes them. GLIM_FULL: they do not fit
+ * in the context, nothing was queued. logits says whose logits are wanted: of the last of these
+ * tokens, of all (n at most max_logits and n_batch, and nothing else queued), or of none. */
+GLIM_API int glim_feed(glim_session *session, const int32_t *ids, size_t n, int logits);
+
+/* Does a bounded piece of work: GLIM_AGAIN while there is more, 0 when all is processed. */
+GLIM_API int glim_step(glim_session *session);
+/* Steps until there is nothing left to do. */
+GLIM_API int glim_wait(glim_session *session);
+
+/* The logits of the last finished pass: row i of *n_rows rows of n_vocab floats, NULL if there is
+ * no such row. Valid until the next step. n_rows may be NULL. */
+GLIM_API const float *glim_logits(const glim_session *session, size_t i, size_t *n_rows);
+
+/* All tokens so far, processed or queued; valid until the next call. */
+GLIM_API const int32_t *glim_tokens(const glim_session *session, size_t *n);
+/* Keeps the first n tokens and forgets the rest. */
+GLIM_API int glim_rewind(glim_session *session, size_t n);
+
+/* ---- Generation ------------------------------------------------------------------------------ */
+
+typedef struct {
+    float temp;             /* 0: always the likeliest token */
+    int32_t top_k;          /* keep the k likeliest; 0: all */
+    float top_p;            /* then the fewest whose probabilities sum to p; 1: all */
+    float min_p;            /* then those at least min_p times as likely as the likeliest; 0: all */
+    float repeat_penalty;   /* divides positive and multiplies negative logits of recent tokens; 1:
+                               off */
+    uint32_t repeat_last_n; /* how many tokens are recent */
+    uint64_t seed;          /* the draw at a position is a function of seed and position */
+    uint32_t max_tokens;    /* of an answer; 0: as many as fit in the context */
+    const char *const *stops; /* strings that end an answer, not part of it; copied */
+    size_t n_stops;
+} glim_generation;
+
+/* temp 0.8, top_k 40, top_p 0.95, min_p 0.05, no penalty (window 64), seed 0, no limit. */
+GLIM_API glim_generation glim_generation_default(void);
+/* GLIM_ARG names a value out of range (NaN included) and changes nothing. */
+GLIM_API int glim_set_generation(glim_session *session, const glim_generation *params);
+
+/* Queues a text as it is, with the beginning-of-text token if the session is empty and the model
+ * has one. flags: GLIM_TOKENIZE_SPECIAL or 0. */
+GLIM_API int glim_prompt(glim_session *session, const char *text, size_t len, unsigned flags);
+
+typedef struct {
+    const char *role; /* "system", "user", "assistant" */
+    const char *text; /* never becomes control tokens, whatever it says */
+} glim_message;
+/* Queues turns in the model's own chat format and opens the assistant's turn. A session that
+ * already holds turns continues: only what is new is queued. GLIM_UNSUPPORTED: the model's format
+ * is not known; nothing is guessed. */
+GLIM_API int glim_chat(glim_session *session, const glim_message *messages, size_t n);
+
+/* The next piece of the answer to what was queued. 0: *text (*len bytes, whole characters, valid
+ * until the next call); GLIM_AGAIN: nothing yet, call again; GLIM_DONE: the answer is complete
+ * (glim_end_reason tells why). */
+GLIM_API int glim_next(glim_session *session, const char **text, size_t *len);
+
+enum glim_end { GLIM_END_NONE, GLIM_END_TOKEN, GLIM_END_STOP, GLIM_END_LIMIT, GLIM_END_CONTEXT };
+GLIM_API enum glim_end glim_end_reason(const glim_session *session);
+
+/* The lower-level form: a token drawn from the last row of logits, not yet queued. */
+GLIM_API int glim_sample(glim_session *session, int32_t *id);
+
+/* Tokens processed and the time it took, since the session was opened. */
+typedef struct {
+    uint64_t n_prompt, prompt_ns; /* passes of several tokens */
+    uint64_t n_decode, decode_ns; /* passes of one token */
+} glim_stats;
+GLIM_API void glim_get_stats(const glim_session *session, glim_stats *stats);
+
 #ifdef __cplusplus
 }
 #endif

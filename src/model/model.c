@@ -129,14 +129,16 @@ static int read_hparams(struct model *m, glim_err *e) {
     return m->kv ? GLIM_OK : fail(e, GLIM_NOMEM, "%s: out of memory (layers)", m->name);
 }
 
-int model_open(struct model *m, const struct gguf *g, const char *name, const glim_alloc *a,
-               glim_err *e) {
-    *m = (struct model){.name = name, .gguf = *g};
+int model_open(struct model *m, const char *path, const glim_alloc *a, glim_err *e) {
+    *m = (struct model){0};
     arena_init(&m->arena, a);
+    m->name = arena_text(&m->arena, (struct str){path, strlen(path)});
+    int rc = m->name ? gguf_open(&m->gguf, m->name, &m->arena, quant_size, e)
+                     : fail(e, GLIM_NOMEM, "out of memory (path)");
     struct str arch;
-    int rc = gguf_str(&m->gguf, "general.architecture", &arch, e);
+    if (rc == GLIM_OK) rc = gguf_str(&m->gguf, "general.architecture", &arch, e);
     if (rc == GLIM_NOT_FOUND) {
-        rc = fail(e, GLIM_FORMAT, "%s: metadata key general.architecture is missing", name);
+        rc = fail(e, GLIM_FORMAT, "%s: metadata key general.architecture is missing", path);
     }
     if (rc < 0) goto failed;
     for (size_t i = 0; i < COUNT(archs); i++) {
@@ -144,13 +146,13 @@ int model_open(struct model *m, const struct gguf *g, const char *name, const gl
     }
     if (!m->arch) {
         rc = fail(e, GLIM_UNSUPPORTED,
-                  "%s: architecture '%.*s' is not supported; this glim knows: %s", name, STR(arch),
+                  "%s: architecture '%.*s' is not supported; this glim knows: %s", path, STR(arch),
                   model_archs());
         goto failed;
     }
     m->used = arena_array(&m->arena, m->gguf.n_tensors, sizeof *m->used);
     if (!m->used)
-        rc = fail(e, GLIM_NOMEM, "%s: out of memory (tensors)", name);
+        rc = fail(e, GLIM_NOMEM, "%s: out of memory (tensors)", path);
     else
         rc = read_hparams(m, e);
     if (rc == GLIM_OK) rc = m->arch->bind(m, e);

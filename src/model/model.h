@@ -34,7 +34,7 @@ struct arch {
 };
 
 struct model {
-    const char *name; /* for messages; borrowed until close */
+    const char *name; /* for messages: the path */
     const struct arch *arch;
     struct arena arena; /* all of the model's own memory */
     struct gguf gguf;
@@ -43,16 +43,14 @@ struct model {
     u32 n_kv;
     const void *weights; /* the architecture's struct */
     u64 weight_bytes;    /* of the tensors that are bound */
-    u64 read_per_token;  /* bytes of them that a decoded token reads */
     /* while binding */
     bool *used;
     u32 n_wrong;
     char wrong[160];
 };
 
-/* Takes over g (also on failure: model_close frees all). */
-int model_open(struct model *m, const struct gguf *g, const char *name, const glim_alloc *a,
-               glim_err *e);
+/* Opens the file (or split set) and binds its weights. On failure nothing is left to close. */
+int model_open(struct model *m, const char *path, const glim_alloc *a, glim_err *e);
 void model_close(struct model *m);
 
 /* Names of supported architectures, comma-separated. */

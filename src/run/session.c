@@ -1,0 +1,211 @@
+/* Loaded models and sessions. */
+#include "run/session.h"
+#include "base/plat_cpu.h"
+
+#include <string.h>
+
+/* A step on the CPU comes back after about this long. */
+enum { BUDGET_NS = 50 * 1000 * 1000 };
+
+enum { DEFAULT_CTX = 8192, DEFAULT_BATCH = 512 };
+
+int loaded_open(struct loaded *l, struct engine *g, const char *path, glim_err *e) {
+    *l = (struct loaded){.engine = g};
+    return model_open(&l->model, path, &g->alloc, e);
+}
+
+void loaded_close(struct loaded *l) {
+    for (u32 i = 0; i < COUNT(l->pools); i++)
+        kv_pool_free(&l->pools[i]);
+    model_close(&l->model);
+}
+
+/* Params with defaults filled in, checked. */
+static int settle(const struct loaded *l, const glim_session_params *from, glim_session_params *p,
+                  glim_err *e) {
+    *p = from ? *from : (glim_session_params){0};
+    u32 limit = l->model.hp.n_ctx;
+    if (p->n_ctx == 0) p->n_ctx = MIN(limit, (u32)DEFAULT_CTX);
+    if (p->n_ctx > limit) {
+        return fail(e, GLIM_ARG, "a context of %u tokens: %s was trained for at most %u", p->n_ctx,
+                    l->model.name, limit);
+    }
+    if (p->n_batch == 0) p->n_batch = DEFAULT_BATCH;
+    p->n_batch = MIN(p->n_batch, p->n_ctx);
+    if (p->max_logits == 0) p->max_logits = 1;
+    p->max_logits = MIN(p->max_logits, p->n_batch);
+    if (p->kv < GLIM_KV_AUTO || p->kv > GLIM_KV_F32) {
+        return fail(e, GLIM_ARG, "kv is %d; must be GLIM_KV_AUTO, _F16 or _F32", p->kv);
+    }
+    if (p->kv == GLIM_KV_AUTO) p->kv = p->exact ? GLIM_KV_F32 : GLIM_KV_F16;
+    return GLIM_OK;
+}
+
+int session_plan(struct loaded *l, const glim_session_params *params, glim_plan *plan,
+                 glim_err *e) {
+    glim_session_params p;
+    int rc = settle(l, params, &p, e);
+    if (rc < 0) return rc;
+    struct arena a;
+    struct prog prog;
+    arena_init(&a, &l->engine->alloc);
+    prog_init(&prog, &a, p.n_batch, p.max_logits);
+    rc = model_build(&l->model, &prog, p.exact, e);
+    if (rc == GLIM_OK) {
+        *plan = (glim_plan){.n_ctx = p.n_ctx,
+                            .weights = l->model.weight_bytes,
+                            .kv = kv_bytes(&l->model, p.kv == GLIM_KV_F16, p.n_ctx),
+                            .activations = prog.bytes};
+        plan->total = plan->weights + plan->kv + plan->activations;
+    }
+    arena_free(&a);
+    return rc;
+}
+
+static int allocate(struct session *s, const glim_session_params *p, glim_err *e) {
+    struct loaded *l = s->loaded;
+    struct arena *a = &s->arena;
+    prog_init(&s->prog, a, s->n_batch, s->max_logits);
+    int rc = model_build(&l->model, &s->prog, p->exact, e);
+    if (rc == GLIM_OK) rc = exec_cpu_init(&s->exec, &s->prog, a, e);
+    if (rc < 0) return rc;
+    s->ids = arena_array(a, s->n_ctx, sizeof *s->ids);
+    s->wanted = arena_array(a, s->n_ctx, sizeof *s->wanted);
+    s->rows = arena_array(a, s->n_batch, sizeof *s->rows);
+    s->out_rows = arena_array(a, s->max_logits, sizeof *s->out_rows);
+    s->work = arena_array(a, s->vocab, sizeof *s->work);
+    s->marks = arena_array(a, s->vocab, sizeof *s->marks);
+    if (!s->ids || !s->wanted || !s->rows || !s->out_rows || !s->work || !s->marks) {
+        return fail(e, GLIM_NOMEM, "out of memory (session)");
+    }
+    bool f16 = p->kv == GLIM_KV_F16;
+    struct kv_pool *pool = &l->pools[f16];
+    if (!pool->alloc) rc = kv_pool_init(pool, &l->model, f16, &l->engine->alloc, e);
+    if (rc == GLIM_OK) rc = kv_seq_init(&s->kv, pool, s->n_ctx, e);
+    return rc;
+}
+
+int session_open(struct session *s, struct loaded *l, const glim_session_params *params,
+                 glim_err *e) {
+    glim_session_params p;
+    int rc = settle(l, params, &p, e);
+    if (rc < 0) return rc;
+    *s = (struct session){.loaded = l,
+                          .n_ctx = p.n_ctx,
+                          .n_batch = p.n_batch,
+                          .max_logits = p.max_logits,
+                          .vocab = l->model.hp.vocab};
+    arena_init(&s->arena, &l->engine->alloc);
+    rc = allocate(s, &p, e);
+    if (rc < 0) {
+        session_close(s);
+        return rc;
+    }
+    s->seq.pages = s->kv.data;
+    s->step = (struct step){
+        .rows = s->rows, .out_rows = s->out_rows, .seqs = &s->seq, .kv = &s->kv.pool->layout};
+    return GLIM_OK;
+}
+
+void session_close(struct session *s) {
+    kv_seq_free(&s->kv);
+    arena_free(&s->arena);
+}
+
+int session_feed(struct session *s, const i32 *ids, size_t n, int logits) {
+    glim_err *e = &s->err;
+    if (n > s->n_ctx - s->n_ids) {
+        return fail(e, GLIM_FULL,
+                    "%zu tokens do not fit: %u of the context's %u are in use; use a larger "
+                    "context (-c, at most %u for this model) or a shorter text",
+                    n, s->n_ids, s->n_ctx, s->loaded->model.hp.n_ctx);
+    }
+    if (logits < GLIM_LOGITS_LAST || logits > GLIM_LOGITS_NONE) {
+        return fail(e, GLIM_ARG, "logits is %d; must be GLIM_LOGITS_LAST, _ALL or _NONE", logits);
+    }
+    u32 most = MIN(s->max_logits, s->n_batch);
+    if (logits == GLIM_LOGITS_ALL && (n > most || s->n_done != s->n_ids)) {
+        return fail(e, GLIM_ARG,
+                    "logits of all of %zu tokens: at most %u at a time (max_logits, n_batch), with "
+                    "nothing else queued",
+                    n, most);
+    }
+    for (size_t i = 0; i < n; i++) {
+        if (ids[i] >= 0 && (u32)ids[i] < s->vocab) continue;
+        return fail(e, GLIM_ARG, "token id %d at %zu: the vocabulary has ids 0 to %u", ids[i], i,
+                    s->vocab - 1);
+    }
+    for (size_t i = 0; i < n; i++) {
+        s->ids[s->n_ids] = ids[i];
+        s->wanted[s->n_ids++] =
+            logits == GLIM_LOGITS_ALL || (logits == GLIM_LOGITS_LAST && i + 1 == n);
+    }
+    return GLIM_OK;
+}
+
+/* Sets up a pass over the next tokens: at most n_batch, and no more wanted rows than fit. */
+static void begin_pass(struct session *s) {
+    u32 t = 0, r = 0;
+    for (u32 pos = s->n_done; pos < s->n_ids && t < s->n_batch; pos++, t++) {
+        if (s->wanted[pos]) {
+            if (r == s->max_logits) break;
+            s->out_rows[r++] = t;
+        }
+        s->rows[t] = (struct step_row){.id = s->ids[pos], .pos = pos, .seq = 0};
+    }
+    s->step.t = t;
+    s->step.r = r;
+    kv_seq_extend(&s->kv, s->n_done + t);
+    s->at = 0;
+    s->n_logits = 0;
+    s->running = true;
+}
+
+int session_step(struct session *s) {
+    if (!s->running) {
+        if (s->n_done == s->n_ids) return GLIM_OK;
+        begin_pass(s);
+    }
+    u64 start = plat_now_ns();
+    int rc = exec_cpu_run(&s->exec, s->loaded->engine, &s->step, &s->at, BUDGET_NS);
+    u64 took = plat_now_ns() - start;
+    u32 t = s->step.t;
+    if (t > 1)
+        s->stats.prompt_ns += took;
+    else
+        s->stats.decode_ns += took;
+    if (rc == GLIM_AGAIN) return rc;
+    if (t > 1)
+        s->stats.n_prompt += t;
+    else
+        s->stats.n_decode++;
+    s->running = false;
+    s->n_done += t;
+    s->n_logits = s->step.r;
+    return s->n_done < s->n_ids ? GLIM_AGAIN : GLIM_OK;
+}
+
+int session_rewind(struct session *s, size_t n) {
+    if (n > s->n_ids) {
+        return fail(&s->err, GLIM_ARG, "rewind to %zu tokens: there are only %u", n, s->n_ids);
+    }
+    s->running = false; /* a pass in flight is given up; its positions are written again */
+    s->n_ids = (u32)n;
+    s->n_done = MIN(s->n_done, s->n_ids);
+    s->n_logits = 0;
+    kv_seq_truncate(&s->kv, s->n_done);
+    return GLIM_OK;
+}
+
+const f32 *session_logits(const struct session *s, size_t i) {
+    return i < s->n_logits ? exec_cpu_logits(&s->exec, (u32)i) : NULL;
+}
+
+int session_sample(struct session *s, i32 *id) {
+    if (s->n_logits == 0) {
+        return fail(&s->err, GLIM_ARG, "there are no logits: feed tokens and step first");
+    }
+    u32 n = MIN(s->gen.repeat_last_n, s->n_done);
+    return sample(&s->gen, session_logits(s, s->n_logits - 1), s->vocab, s->ids + s->n_done - n, n,
+                  s->n_done, s->work, s->marks, id, &s->err);
+}
