@@ -54,7 +54,13 @@ static int llama_bind(struct model *m, glim_err *e) {
     w->inv_freq = model_rope(m, n_rot, freqs, &w->rope_factor, e);
     if (!w->inv_freq) return e->code;
     m->weights = w;
-    return model_bound(m, e);
+    rc = model_bound(m, e);
+    if (rc < 0) return rc;
+    m->bytes_per_token = m->weight_bytes;
+    if (w->output != w->token_embd) { /* then only one row of it is read */
+        m->bytes_per_token -= w->token_embd->pitch * (w->token_embd->rows - 1);
+    }
+    return GLIM_OK;
 }
 
 static void llama_build(struct build *b, const struct model *m) {

@@ -43,6 +43,7 @@ struct model {
     u32 n_kv;
     const void *weights; /* the architecture's struct */
     u64 weight_bytes;    /* of the tensors that are bound */
+    u64 bytes_per_token; /* of them, what one decoded token reads: all, less the embedding's rows */
     /* while binding */
     bool *used;
     u32 n_wrong;

@@ -1,0 +1,286 @@
+/* The llama fixture against expected values from PyTorch (float32) and its 24 greedy tokens, in
+ * every way of cutting the prompt and with 1, 2 and 3 threads. */
+#include "unit.h"
+
+#include "file/gguf.h"
+#include "kern/quant.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MODEL  "test/data/llama.gguf"
+#define GOLDEN "test/data/llama.golden.gguf"
+
+/* Largest absolute difference to the reference that counts as equal. The logits' standard deviation
+ * is above 1; float32 engines differ from each other by about 1e-5. */
+static const f64 TOLERANCE = 1e-4;
+
+enum { N_PROMPT = 48, N_GREEDY = 24 };
+
+struct golden {
+    struct arena arena;
+    struct gguf g;
+    const i32 *tokens, *greedy;
+    const f32 *logits, *greedy_logits; /* [rows][n_vocab] */
+    u32 n_vocab;
+};
+
+static bool golden_size(u32 type, u32 *len, u32 *bytes) {
+    *len = 1;
+    *bytes = type == 24 ? 1 : 4; /* I8, F32, I32 */
+    return true;
+}
+
+static const void *golden_data(const struct golden *g, const char *name) {
+    const struct gguf_tensor *t = gguf_tensor(&g->g, name);
+    assert_non_null(t);
+    return t->data;
+}
+
+static void golden_open(struct golden *g) {
+    glim_err e = {0};
+    arena_init(&g->arena, &mem_libc);
+    if (gguf_open(&g->g, GOLDEN, &g->arena, golden_size, &e)) fail_test("%s", e.msg);
+    g->tokens = golden_data(g, "tokens");
+    g->greedy = golden_data(g, "greedy");
+    g->logits = golden_data(g, "logits");
+    g->greedy_logits = golden_data(g, "greedy.logits");
+    g->n_vocab = (u32)gguf_tensor(&g->g, "logits")->dims[0];
+    assert_int_equal(gguf_tensor(&g->g, "tokens")->dims[0], N_PROMPT);
+    assert_int_equal(gguf_tensor(&g->g, "greedy")->dims[0], N_GREEDY);
+}
+
+static void golden_close(struct golden *g) {
+    gguf_close(&g->g);
+    arena_free(&g->arena);
+}
+
+struct run {
+    glim_engine *engine;
+    glim_model *model;
+    glim_session *session;
+};
+
+static void run_open(struct run *r, u32 threads, const char *isa, const glim_session_params *p) {
+    glim_err e = {0};
+    glim_engine_params ep = {.n_threads = threads, .isa = isa};
+    if (glim_engine_open(&r->engine, &ep, &e) || glim_model_open(&r->model, r->engine, MODEL, &e) ||
+        glim_session_open(&r->session, r->model, p, &e)) {
+        fail_test("%s", e.msg);
+    }
+}
+
+static void run_close(struct run *r) {
+    glim_session_close(r->session);
+    glim_model_close(r->model);
+    glim_engine_close(r->engine);
+}
+
+static void ok(const struct run *r, int rc) {
+    if (rc != GLIM_OK) fail_test("status %d: %s", rc, glim_session_error(r->session)->msg);
+}
+
+/* Feeds tokens [from, to) in chunks and stores their logits at out[to - from][n_vocab]. */
+static void logits_of(struct run *r, const i32 *tokens, u32 from, u32 to, u32 chunk, u32 n_vocab,
+                      f32 *out) {
+    for (u32 at = from; at < to; at += chunk) {
+        u32 n = MIN(chunk, to - at);
+        ok(r, glim_feed(r->session, tokens + at, n, GLIM_LOGITS_ALL));
+        ok(r, glim_wait(r->session));
+        for (u32 i = 0; i < n; i++) {
+            size_t rows;
+            const f32 *row = glim_logits(r->session, i, &rows);
+            assert_non_null(row);
+            assert_int_equal(rows, n);
+            memcpy(out + (size_t)(at - from + i) * n_vocab, row, n_vocab * sizeof *row);
+        }
+    }
+}
+
+static void assert_near(const f32 *x, const f32 *want, size_t n, f64 tolerance) {
+    f64 worst = 0;
+    for (size_t i = 0; i < n; i++) {
+        f64 d = fabs((f64)x[i] - (f64)want[i]);
+        if (!(d <= worst)) worst = d; /* NaN too */
+    }
+    if (!(worst <= tolerance)) fail_test("off by %g, allowed %g", worst, tolerance);
+}
+
+static const glim_session_params EXACT = {.exact = true, .max_logits = 64, .n_batch = 64};
+
+static void test_exact_in_any_chunks(void **state) {
+    (void)state;
+    static const u32 chunks[] = {48, 7, 1};
+    struct golden g;
+    golden_open(&g);
+    size_t n = (size_t)N_PROMPT * g.n_vocab;
+    f32 *first = calloc(n, sizeof *first), *out = calloc(n, sizeof *out);
+    for (u32 c = 0; c < COUNT(chunks); c++) {
+        for (u32 threads = 1; threads <= 3; threads++) {
+            struct run r;
+            run_open(&r, threads, NULL, &EXACT);
+            logits_of(&r, g.tokens, 0, N_PROMPT, chunks[c], g.n_vocab, out);
+            assert_near(out, g.logits, n, TOLERANCE);
+            /* The number of threads changes nothing, not even the last bit. */
+            if (threads == 1) memcpy(first, out, n * sizeof *out);
+            assert_memory_equal(first, out, n * sizeof *out);
+            run_close(&r);
+        }
+    }
+    free(first);
+    free(out);
+    golden_close(&g);
+}
+
+static void test_every_instruction_set(void **state) {
+    (void)state;
+    static const char *const isas[] = {"scalar", "avx2", "avx512"};
+    struct golden g;
+    golden_open(&g);
+    size_t n = (size_t)N_PROMPT * g.n_vocab;
+    f32 *out = calloc(n, sizeof *out);
+    u32 ran = 0;
+    for (u32 i = 0; i < COUNT(isas); i++) {
+        glim_err e = {0};
+        glim_engine *probe;
+        glim_engine_params ep = {.n_threads = 1, .isa = isas[i]};
+        if (glim_engine_open(&probe, &ep, &e)) continue;
+        glim_engine_close(probe);
+        struct run r;
+        run_open(&r, 2, isas[i], &EXACT);
+        logits_of(&r, g.tokens, 0, N_PROMPT, N_PROMPT, g.n_vocab, out);
+        assert_near(out, g.logits, n, TOLERANCE);
+        run_close(&r);
+        ran++;
+    }
+    assert_true(ran >= 1);
+    free(out);
+    golden_close(&g);
+}
+
+static void test_greedy(void **state) {
+    (void)state;
+    struct golden g;
+    golden_open(&g);
+    struct run r;
+    run_open(&r, 2, NULL, &EXACT);
+    glim_generation gen = glim_generation_default();
+    gen.temp = 0;
+    ok(&r, glim_set_generation(r.session, &gen));
+    ok(&r, glim_feed(r.session, g.tokens, N_PROMPT, GLIM_LOGITS_LAST));
+    for (u32 i = 0; i < N_GREEDY; i++) {
+        i32 id;
+        ok(&r, glim_wait(r.session));
+        ok(&r, glim_sample(r.session, &id));
+        assert_int_equal(id, g.greedy[i]);
+        assert_near(glim_logits(r.session, 0, NULL), g.greedy_logits + (size_t)i * g.n_vocab,
+                    g.n_vocab, TOLERANCE);
+        ok(&r, glim_feed(r.session, &id, 1, GLIM_LOGITS_LAST));
+    }
+    run_close(&r);
+    golden_close(&g);
+}
+
+static void test_rewind(void **state) {
+    (void)state;
+    static const u32 backs[] = {1, 2, 3, 40, 48};
+    struct golden g;
+    golden_open(&g);
+    size_t n = (size_t)N_PROMPT * g.n_vocab;
+    f32 *out = calloc(n, sizeof *out);
+    struct run r;
+    run_open(&r, 2, NULL, &EXACT);
+    logits_of(&r, g.tokens, 0, N_PROMPT, N_PROMPT, g.n_vocab, out);
+    for (u32 i = 0; i < COUNT(backs); i++) {
+        u32 keep = N_PROMPT - backs[i];
+        /* Other tokens first, so that what is forgotten was really there. */
+        ok(&r, glim_rewind(r.session, keep));
+        ok(&r, glim_feed(r.session, g.greedy, MIN(backs[i], 20u), GLIM_LOGITS_NONE));
+        ok(&r, glim_wait(r.session));
+        ok(&r, glim_rewind(r.session, keep));
+        logits_of(&r, g.tokens, keep, N_PROMPT, N_PROMPT, g.n_vocab, out);
+        assert_near(out, g.logits + (size_t)keep * g.n_vocab, (size_t)backs[i] * g.n_vocab,
+                    TOLERANCE);
+    }
+    assert_int_equal(glim_rewind(r.session, N_PROMPT + 1), GLIM_ARG);
+    run_close(&r);
+    free(out);
+    golden_close(&g);
+}
+
+/* Only the last row is wanted: the rows that the last layers leave out change nothing. */
+static void test_last_row_only(void **state) {
+    (void)state;
+    struct golden g;
+    golden_open(&g);
+    struct run r;
+    glim_session_params p = {.exact = true, .n_batch = 20};
+    run_open(&r, 2, NULL, &p);
+    ok(&r, glim_feed(r.session, g.tokens, N_PROMPT, GLIM_LOGITS_LAST));
+    ok(&r, glim_wait(r.session));
+    size_t rows;
+    const f32 *row = glim_logits(r.session, 0, &rows);
+    assert_int_equal(rows, 1);
+    assert_near(row, g.logits + (size_t)(N_PROMPT - 1) * g.n_vocab, g.n_vocab, TOLERANCE);
+    assert_null(glim_logits(r.session, 1, NULL));
+    run_close(&r);
+    golden_close(&g);
+}
+
+/* f16 keys and values: each is off by 2^-11 at most relative, and so are scores and sums. */
+static void test_f16_cache(void **state) {
+    (void)state;
+    struct golden g;
+    golden_open(&g);
+    size_t n = (size_t)N_PROMPT * g.n_vocab;
+    f32 *out = calloc(n, sizeof *out);
+    struct run r;
+    glim_session_params p = EXACT;
+    p.kv = GLIM_KV_F16;
+    run_open(&r, 2, NULL, &p);
+    logits_of(&r, g.tokens, 0, N_PROMPT, 7, g.n_vocab, out);
+    assert_near(out, g.logits, n, 2e-2);
+    run_close(&r);
+    free(out);
+    golden_close(&g);
+}
+
+/* Two sessions of one model do not disturb each other. */
+static void test_two_sessions(void **state) {
+    (void)state;
+    struct golden g;
+    golden_open(&g);
+    size_t n = (size_t)N_PROMPT * g.n_vocab;
+    f32 *out = calloc(n, sizeof *out), *other = calloc(n, sizeof *other);
+    struct run a, b;
+    run_open(&a, 2, NULL, &EXACT);
+    b = a;
+    glim_err e = {0};
+    assert_int_equal(glim_session_open(&b.session, a.model, &EXACT, &e), GLIM_OK);
+    for (u32 at = 0; at < N_PROMPT; at += 12) {
+        size_t skip = (size_t)at * g.n_vocab;
+        logits_of(&a, g.tokens, at, at + 12, 12, g.n_vocab, out + skip);
+        logits_of(&b, g.tokens, at, at + 12, 5, g.n_vocab, other + skip);
+    }
+    assert_near(out, g.logits, n, TOLERANCE);
+    assert_near(other, g.logits, n, TOLERANCE);
+    glim_session_close(b.session);
+    run_close(&a);
+    free(out);
+    free(other);
+    golden_close(&g);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_exact_in_any_chunks),
+        cmocka_unit_test(test_every_instruction_set),
+        cmocka_unit_test(test_greedy),
+        cmocka_unit_test(test_rewind),
+        cmocka_unit_test(test_last_row_only),
+        cmocka_unit_test(test_f16_cache),
+        cmocka_unit_test(test_two_sessions),
+    };
+    return cmocka_run_group_tests_name("llama", tests, NULL, NULL);
+}
