@@ -1,6 +1,6 @@
 /* The public API: handles around the inner structs, and argument checks. */
 #include "run/session.h"
-#include "text/token.h"
+#include "text/answer.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -13,14 +13,16 @@ struct glim_engine {
 struct glim_model {
     struct loaded loaded;
     const glim_alloc *alloc; /* borrowed: engine */
-    struct arena arena;      /* vocabulary */
+    struct arena arena;      /* vocabulary, chat format */
     struct vocab *vocab;     /* NULL: vocab_err says why; only text functions need it */
-    glim_err vocab_err;
+    struct turns *turns;     /* NULL: turns_err says why; only glim_chat needs it */
+    glim_err vocab_err, turns_err;
 };
 
 struct glim_session {
     struct session s;
     glim_model *model;
+    struct answer answer; /* s NULL where the model has no vocabulary */
 };
 
 /* ---- Engine ---------------------------------------------------------------------------------- */
@@ -57,16 +59,24 @@ const char *glim_engine_device(const glim_engine *engine) {
 
 /* ---- Model ----------------------------------------------------------------------------------- */
 
-/* The vocabulary, or the reason why there is none; a model without one still gives logits. */
-static void open_vocab(glim_model *m) {
+/* The vocabulary and the chat format, or the reasons why there are none: a model without them still
+ * gives logits. Only running out of memory is an error here. */
+static int open_text(glim_model *m, glim_err *err) {
+    const struct model *model = &m->loaded.model;
     arena_init(&m->arena, m->alloc);
-    int rc = vocab_open(&m->vocab, &m->loaded.model.gguf, &m->arena, &m->vocab_err);
-    if (rc == GLIM_OK && m->vocab->n > m->loaded.model.hp.vocab) {
-        fail(&m->vocab_err, GLIM_FORMAT, "the vocabulary has %u tokens, token_embd only %u rows",
-             m->vocab->n, m->loaded.model.hp.vocab);
-        m->vocab = NULL;
+    int rc = vocab_open(&m->vocab, &model->gguf, &m->arena, &m->vocab_err);
+    if (rc == GLIM_OK && m->vocab->n > model->hp.vocab) {
+        rc = fail(&m->vocab_err, GLIM_FORMAT,
+                  "the vocabulary has %u tokens, token_embd only %u rows", m->vocab->n,
+                  model->hp.vocab);
     }
-    if (rc < 0) m->vocab = NULL;
+    if (rc < 0) {
+        m->vocab = NULL;
+        return rc == GLIM_NOMEM ? fail(err, rc, "%s", m->vocab_err.msg) : GLIM_OK;
+    }
+    rc = turns_open(&m->turns, &model->gguf, m->vocab, &m->arena, &m->turns_err);
+    if (rc < 0) m->turns = NULL;
+    return rc == GLIM_NOMEM ? fail(err, rc, "%s", m->turns_err.msg) : GLIM_OK;
 }
 
 int glim_model_open(glim_model **out, glim_engine *engine, const char *path, glim_err *err) {
@@ -83,9 +93,8 @@ int glim_model_open(glim_model **out, glim_engine *engine, const char *path, gli
         mem_put(a, m, sizeof *m);
         return rc;
     }
-    open_vocab(m);
-    if (m->vocab_err.code == GLIM_NOMEM) {
-        rc = fail(err, GLIM_NOMEM, "%s", m->vocab_err.msg);
+    rc = open_text(m, err);
+    if (rc < 0) {
         glim_model_close(m);
         return rc;
     }
@@ -166,12 +175,18 @@ int glim_session_open(glim_session **out, glim_model *model, const glim_session_
         return rc;
     }
     s->s.gen = glim_generation_default();
+    if (model->vocab) rc = answer_open(&s->answer, &s->s, model->vocab, err);
+    if (rc < 0) {
+        glim_session_close(s);
+        return rc;
+    }
     *out = s;
     return GLIM_OK;
 }
 
 void glim_session_close(glim_session *session) {
     if (!session) return;
+    if (session->answer.s) answer_close(&session->answer);
     session_close(&session->s);
     mem_put(session->model->alloc, session, sizeof *session);
 }
@@ -231,12 +246,57 @@ int glim_sample(glim_session *session, int32_t *id) {
     return session_sample(s, id);
 }
 
+/* ---- Generation ------------------------------------------------------------------------------ */
+
+/* The same for calls that need the vocabulary. */
+static int enter_text(glim_session *s) {
+    return need_vocab(s->model, &enter(s)->err);
+}
+
 int glim_set_generation(glim_session *session, const glim_generation *params) {
     struct session *s = enter(session);
     if (!params) return fail(&s->err, GLIM_ARG, "glim_set_generation: params is NULL");
     int rc = sample_check(params, &s->err);
-    if (rc == GLIM_OK) s->gen = *params;
+    if (rc == GLIM_OK && session->answer.s) rc = answer_set(&session->answer, params, &s->err);
+    if (rc < 0) return rc;
+    s->gen = *params;
+    s->gen.stops = NULL; /* the answer has copies */
+    s->gen.n_stops = 0;
+    return GLIM_OK;
+}
+
+int glim_prompt(glim_session *session, const char *text, size_t len, unsigned flags) {
+    int rc = enter_text(session);
+    if (rc < 0) return rc;
+    glim_err *err = &session->s.err;
+    if (!text && len) return fail(err, GLIM_ARG, "glim_prompt: text is NULL");
+    u32 f = flags & GLIM_TOKENIZE_SPECIAL ? VOCAB_SPECIAL : 0u;
+    return answer_prompt(&session->answer, (struct str){text, len}, f, err);
+}
+
+int glim_chat(glim_session *session, const glim_message *messages, size_t n) {
+    int rc = enter_text(session);
+    if (rc < 0) return rc;
+    glim_err *err = &session->s.err;
+    if (!messages || n == 0) return fail(err, GLIM_ARG, "glim_chat: there are no messages");
+    const glim_model *m = session->model;
+    if (!m->turns) return fail(err, m->turns_err.code, "%s", m->turns_err.msg);
+    return answer_chat(&session->answer, m->turns, messages, n, err);
+}
+
+int glim_next(glim_session *session, const char **text, size_t *len) {
+    int rc = enter_text(session);
+    if (rc < 0) return rc;
+    if (!text || !len) return fail(&session->s.err, GLIM_ARG, "glim_next: text or len is NULL");
+    struct str piece;
+    rc = answer_next(&session->answer, &piece);
+    *text = piece.p;
+    *len = piece.n;
     return rc;
+}
+
+enum glim_end glim_end_reason(const glim_session *session) {
+    return session->answer.end;
 }
 
 void glim_get_stats(const glim_session *session, glim_stats *stats) {

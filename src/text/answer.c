@@ -1,0 +1,170 @@
+/* Prompts and the streaming of answers. */
+#include "text/answer.h"
+
+#include <string.h>
+
+int answer_open(struct answer *a, struct session *s, const struct vocab *v, glim_err *e) {
+    *a = (struct answer){.s = s, .v = v};
+    arena_init(&a->arena, &s->loaded->engine->alloc);
+    return stop_open(&a->stop, NULL, 0, &a->arena, e);
+}
+
+void answer_close(struct answer *a) {
+    arena_free(&a->arena);
+}
+
+int answer_set(struct answer *a, const glim_generation *gen, glim_err *e) {
+    struct arena fresh;
+    arena_init(&fresh, a->arena.alloc);
+    struct stop *stop = NULL;
+    struct str *strings = arena_array(&fresh, gen->n_stops, sizeof *strings);
+    int rc = strings ? GLIM_OK : fail(e, GLIM_NOMEM, "out of memory (stop strings)");
+    for (size_t i = 0; rc == GLIM_OK && i < gen->n_stops; i++) {
+        if (!gen->stops || !gen->stops[i]) {
+            rc = fail(e, GLIM_ARG, "stop string %zu is NULL", i);
+        } else {
+            strings[i] = (struct str){gen->stops[i], strlen(gen->stops[i])};
+        }
+    }
+    if (rc == GLIM_OK) rc = stop_open(&stop, strings, (u32)gen->n_stops, &fresh, e);
+    if (rc < 0) {
+        arena_free(&fresh);
+        return rc;
+    }
+    arena_free(&a->arena);
+    a->arena = fresh;
+    a->stop = stop;
+    a->max_tokens = gen->max_tokens;
+    return GLIM_OK;
+}
+
+static void begin(struct answer *a) {
+    stop_reset(a->stop);
+    a->n_tokens = 0;
+    a->utf8 = (struct utf8_stream){0};
+    a->piece = a->out[0] = a->out[1] = (struct str){0};
+    a->end = GLIM_END_NONE;
+    a->flushed = false;
+}
+
+int answer_feed(struct answer *a, const i32 *ids, u64 n, glim_err *e) {
+    struct session *s = a->s;
+    bool lead =
+        s->n_ids == 0 && a->v->add_begin && a->v->begin >= 0 && (n == 0 || ids[0] != a->v->begin);
+    if (n == 0 && !lead && s->n_ids == 0) {
+        return fail(e, GLIM_ARG, "the prompt is empty, and the model has no token to begin with");
+    }
+    begin(a);
+    if (lead && n + 1 <= s->n_ctx) { /* otherwise the feed below says that it does not fit */
+        int rc = session_feed(s, &a->v->begin, 1, n ? GLIM_LOGITS_NONE : GLIM_LOGITS_LAST);
+        if (rc < 0) return rc;
+    }
+    return session_feed(s, ids, n, GLIM_LOGITS_LAST);
+}
+
+/* Encodes spans into ids of their own and queues them. */
+static int feed_spans(struct answer *a, const struct vocab_span *spans, u64 n, glim_err *e) {
+    const glim_alloc *alloc = a->arena.alloc;
+    i64 count = vocab_encode_spans(a->v, spans, n, 0, NULL, 0, alloc, e);
+    if (count < 0) return (int)count;
+    size_t bytes = (size_t)count * sizeof(i32);
+    i32 *ids = mem_get(alloc, bytes);
+    if (!ids && count) return fail(e, GLIM_NOMEM, "out of memory (%lld tokens)", (long long)count);
+    i64 rc = vocab_encode_spans(a->v, spans, n, 0, ids, (u64)count, alloc, e);
+    if (rc >= 0) rc = answer_feed(a, ids, (u64)count, e);
+    mem_put(alloc, ids, bytes);
+    return (int)rc;
+}
+
+int answer_prompt(struct answer *a, struct str text, u32 flags, glim_err *e) {
+    struct vocab_span span = {text, flags & VOCAB_SPECIAL};
+    return feed_spans(a, &span, text.n > 0, e);
+}
+
+int answer_chat(struct answer *a, const struct turns *t, const glim_message *messages, size_t n,
+                glim_err *e) {
+    const glim_alloc *alloc = a->arena.alloc;
+    size_t bytes = n * sizeof(struct turn);
+    struct turn *turn = mem_get(alloc, bytes);
+    if (!turn && n) return fail(e, GLIM_NOMEM, "out of memory (%zu messages)", n);
+    for (size_t i = 0; i < n; i++) {
+        if (!messages[i].role || !messages[i].text) {
+            mem_put(alloc, turn, bytes);
+            return fail(e, GLIM_ARG, "message %zu: role or text is NULL", i);
+        }
+        turn[i] = (struct turn){{messages[i].role, strlen(messages[i].role)},
+                                {messages[i].text, strlen(messages[i].text)}};
+    }
+    u32 flags = TURNS_REPLY;
+    if (a->s->n_ids > 0) {
+        flags |= TURNS_AFTER;
+        if (a->s->ids[a->s->n_ids - 1] == turns_end(t)) flags |= TURNS_ENDED;
+    }
+    u64 n_spans = turns_spans(t, turn, n, flags, NULL, 0);
+    size_t span_bytes = n_spans * sizeof(struct vocab_span);
+    struct vocab_span *spans = mem_get(alloc, span_bytes);
+    int rc;
+    if (!spans && n_spans) {
+        rc = fail(e, GLIM_NOMEM, "out of memory (%zu messages)", n);
+    } else {
+        turns_spans(t, turn, n, flags, spans, n_spans);
+        rc = feed_spans(a, spans, n_spans, e);
+    }
+    mem_put(alloc, spans, span_bytes);
+    mem_put(alloc, turn, bytes);
+    return rc;
+}
+
+/* Draws the next token and makes its bytes the current piece, or sets a->end. */
+static int next_token(struct answer *a) {
+    struct session *s = a->s;
+    if (a->max_tokens && a->n_tokens == a->max_tokens) {
+        a->end = GLIM_END_LIMIT;
+        return GLIM_OK;
+    }
+    int rc = session_step(s);
+    if (rc != GLIM_OK) return rc;
+    i32 id;
+    rc = session_sample(s, &id);
+    if (rc < 0) return rc;
+    if (vocab_ends(a->v, id)) { /* not queued: what follows closes the turn as the template does */
+        a->end = GLIM_END_TOKEN;
+        return GLIM_OK;
+    }
+    if (s->n_ids == s->n_ctx) {
+        a->end = GLIM_END_CONTEXT;
+        return GLIM_OK;
+    }
+    rc = session_feed(s, &id, 1, GLIM_LOGITS_LAST);
+    if (rc < 0) return rc;
+    a->n_tokens++;
+    a->piece = vocab_piece(a->v, id, 0);
+    return GLIM_OK;
+}
+
+int answer_next(struct answer *a, struct str *text) {
+    *text = (struct str){"", 0};
+    for (;;) {
+        for (u32 i = 0; i < 2; i++) {
+            if (a->out[i].n == 0) continue;
+            *text = a->out[i];
+            a->out[i] = (struct str){0};
+            return GLIM_OK;
+        }
+        if (a->flushed || a->end == GLIM_END_STOP) return GLIM_DONE;
+        struct str chars = a->piece.n ? utf8_next(&a->utf8, &a->piece) : (struct str){0};
+        if (!chars.n && a->end != GLIM_END_NONE) chars = utf8_end(&a->utf8);
+        if (chars.n) {
+            if (stop_feed(a->stop, chars, a->out)) a->end = GLIM_END_STOP;
+            continue;
+        }
+        if (a->piece.n) continue;
+        if (a->end != GLIM_END_NONE) {
+            a->out[0] = stop_end(a->stop);
+            a->flushed = true;
+            continue;
+        }
+        int rc = next_token(a);
+        if (rc != GLIM_OK) return rc;
+    }
+}

@@ -1,0 +1,41 @@
+/* An answer in the making: text or turns in, whole characters out, over a session. */
+#ifndef TEXT_ANSWER_H
+#define TEXT_ANSWER_H
+
+#include "run/session.h"
+#include "text/stop.h"
+#include "text/turns.h"
+#include "text/utf8.h"
+
+struct answer {
+    struct session *s;     /* borrowed */
+    const struct vocab *v; /* borrowed */
+    struct arena arena;    /* stop strings */
+    struct stop *stop;
+    u32 max_tokens, n_tokens; /* of this answer; max 0: no limit */
+    struct utf8_stream utf8;
+    struct str piece;  /* bytes of the last token not yet turned into characters */
+    struct str out[2]; /* text that may be shown, not yet handed out */
+    enum glim_end end;
+    bool flushed;
+};
+
+int answer_open(struct answer *a, struct session *s, const struct vocab *v, glim_err *e);
+void answer_close(struct answer *a);
+
+/* Takes over stop strings (copied) and the token limit. */
+int answer_set(struct answer *a, const glim_generation *gen, glim_err *e);
+
+/* Queues ids and begins a new answer. With nothing in the context yet, the begin token comes first
+ * where the metadata asks for one and ids does not start with it. */
+int answer_feed(struct answer *a, const i32 *ids, u64 n, glim_err *e);
+/* Queues text; flags: VOCAB_SPECIAL or 0. */
+int answer_prompt(struct answer *a, struct str text, u32 flags, glim_err *e);
+/* Queues turns and opens the assistant's; after earlier turns only what is new. */
+int answer_chat(struct answer *a, const struct turns *t, const glim_message *messages, size_t n,
+                glim_err *e);
+
+/* As glim_next; errors go to s->err. Allocates nothing. */
+int answer_next(struct answer *a, struct str *text);
+
+#endif
