@@ -63,6 +63,10 @@ $(B)/%.o: %.c $(B)/flags
 	@mkdir -p $(@D)
 	$(COMPILE) $(if $(werror),-Werror) -MMD -MP -c $< -o $@
 
+# The program tells its version.
+$(B)/src/tool/main.o: private COMPILE += -DGLIM_VERSION='"$(VERSION)"'
+$(B)/src/tool/main.o: Makefile
+
 # Every symbol, for tests and the tool.
 $(B)/libglim_all.a: $(LIB_OBJ)
 	rm -f $@ && $(AR) rcs $@ $^

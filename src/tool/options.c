@@ -1,0 +1,297 @@
+/* Flags and their help, errors for people. */
+#include "tool/options.h"
+
+#include "base/plat_cpu.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <getopt.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* ---- Errors ---------------------------------------------------------------------------------- */
+
+/* Messages quote file names and metadata, which must not steer a terminal. */
+static void put_visible(char *s) {
+    for (; *s; s++) {
+        if (iscntrl((unsigned char)*s)) *s = '?';
+    }
+}
+
+__attribute__((format(printf, 1, 0))) static void say(const char *fmt, va_list args) {
+    char line[1024];
+    vsnprintf(line, sizeof line, fmt, args);
+    put_visible(line);
+    fprintf(stderr, "glim: %s\n", line);
+}
+
+void options_say(const char *fmt, ...) {
+    va_list args;
+    va_start(args, fmt);
+    say(fmt, args);
+    va_end(args);
+}
+
+int options_misused(const struct command *c, const char *fmt, ...) {
+    char line[1024];
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(line, sizeof line, fmt, args);
+    va_end(args);
+    options_say("%s; see `glim %s --help`", line, c->name);
+    return TOOL_MISUSED;
+}
+
+int options_failed(const glim_err *e) {
+    options_say("%s", e->msg[0] ? e->msg : glim_status_text(e->code));
+    return TOOL_FAILED;
+}
+
+bool options_flush(void) {
+    errno = 0;
+    if (fflush(stdout) == 0 && !ferror(stdout)) return true;
+    int why = errno;
+    if (why != EPIPE) {
+        options_say("cannot write to standard output%s%s", why ? ": " : "",
+                    why ? strerror(why) : "");
+    }
+    return false;
+}
+
+/* Edits (insert, delete, replace, swap of neighbours) between two short words. */
+static size_t distance(const char *a, const char *b) {
+    enum { LONGEST = 31 };
+    size_t na = strlen(a), nb = strlen(b), d[LONGEST + 1][LONGEST + 1];
+    if (na > LONGEST || nb > LONGEST) return SIZE_MAX;
+    for (size_t i = 0; i <= na; i++) {
+        for (size_t j = 0; j <= nb; j++) {
+            if (i == 0 || j == 0) {
+                d[i][j] = i + j;
+                continue;
+            }
+            size_t best = MIN(d[i - 1][j], d[i][j - 1]) + 1;
+            best = MIN(best, d[i - 1][j - 1] + (a[i - 1] != b[j - 1]));
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) {
+                best = MIN(best, d[i - 2][j - 2] + 1);
+            }
+            d[i][j] = best;
+        }
+    }
+    return d[na][nb];
+}
+
+const char *options_nearest(const char *word, const char *const *names, size_t n) {
+    const char *found = NULL;
+    size_t least = 3; /* more edits than two are another word */
+    for (size_t i = 0; i < n; i++) {
+        size_t d = distance(word, names[i]);
+        if (d < least && d < strlen(names[i])) {
+            least = d;
+            found = names[i];
+        }
+    }
+    return found;
+}
+
+/* ---- Help ------------------------------------------------------------------------------------ */
+
+/* Columns before the explanation of a flag. */
+enum { HELP_COLUMN = 26 };
+
+static void help_row(const struct option_row *r) {
+    char left[64];
+    int n = snprintf(left, sizeof left, "  %c%c%s--%s%s%s", r->letter ? '-' : ' ',
+                     r->letter ? r->letter : ' ', r->letter ? ", " : "  ", r->name,
+                     r->arg ? " " : "", r->arg ? r->arg : "");
+    if (n >= HELP_COLUMN) {
+        printf("%s\n%*s%s\n", left, HELP_COLUMN, "", r->help);
+    } else {
+        printf("%-*s%s\n", HELP_COLUMN, left, r->help);
+    }
+}
+
+static void help(const struct command *c, const struct option_row *rows) {
+    printf("usage: glim %s %s\n\n%s\n", c->name, c->usage, c->about);
+    if (c->detail) printf("%s\n", c->detail);
+    printf("\n");
+    for (; rows->name; rows++)
+        help_row(rows);
+    help_row(&(struct option_row){'h', "help", NULL, OPTION_SWITCH, NULL, 0, 0, "this text"});
+    printf("\n%s", c->examples);
+}
+
+/* ---- Values ---------------------------------------------------------------------------------- */
+
+/* How a flag was written, for messages. */
+struct flag_name {
+    char s[48];
+};
+static struct flag_name flag_name(const struct option_row *r, bool by_letter) {
+    struct flag_name f;
+    if (by_letter)
+        snprintf(f.s, sizeof f.s, "-%c", r->letter);
+    else
+        snprintf(f.s, sizeof f.s, "--%s", r->name);
+    return f;
+}
+
+static int bad_number(const struct command *c, const struct option_row *r, const char *flag,
+                      const char *value) {
+    const char *kind = r->kind == OPTION_F32 ? "a number" : "a whole number";
+    if (r->hi >= 0x1p62) {
+        return options_misused(c, "%s: '%.60s' is not %s of %.10g or more", flag, value, kind,
+                               r->lo);
+    }
+    return options_misused(c, "%s: '%.60s' is not %s from %.10g to %.10g", flag, value, kind, r->lo,
+                           r->hi);
+}
+
+/* Stores a number that lies in the row's range, false otherwise. */
+static bool store_number(const struct option_row *r, const char *value) {
+    char *end;
+    errno = 0;
+    if (isspace((unsigned char)*value) || !*value) return false;
+    if (r->kind == OPTION_F32) {
+        f64 v = strtod(value, &end);
+        if (*end || !(v >= r->lo && v <= r->hi)) return false; /* false for NaN */
+        *(f32 *)r->to = (f32)v;
+        return true;
+    }
+    if (r->kind == OPTION_U64) {
+        unsigned long long v = strtoull(value, &end, 10);
+        if (*end || errno || *value == '-') return false;
+        *(u64 *)r->to = v;
+        return true;
+    }
+    long long v = strtoll(value, &end, 10);
+    if (*end || errno || (f64)v < r->lo || (f64)v > r->hi) return false;
+    if (r->kind == OPTION_U32)
+        *(u32 *)r->to = (u32)v;
+    else
+        *(i32 *)r->to = (i32)v;
+    return true;
+}
+
+static bool store(const struct command *c, const struct option_row *r, const char *flag,
+                  char *value, int *exit_code) {
+    switch (r->kind) {
+    case OPTION_SWITCH:
+        *(bool *)r->to = true;
+        return true;
+    case OPTION_TEXT:
+        *(const char **)r->to = value;
+        return true;
+    case OPTION_TEXTS: {
+        struct texts *t = r->to;
+        const char **grown = malloc((t->n + 1) * sizeof *grown);
+        if (!grown) {
+            options_say("out of memory");
+            *exit_code = TOOL_FAILED;
+            return false;
+        }
+        if (t->n) memcpy(grown, t->p, t->n * sizeof *grown);
+        free((void *)t->p);
+        grown[t->n] = value;
+        *t = (struct texts){grown, t->n + 1};
+        return true;
+    }
+    default:
+        if (store_number(r, value)) return true;
+        *exit_code = bad_number(c, r, flag, value);
+        return false;
+    }
+}
+
+/* ---- Parsing --------------------------------------------------------------------------------- */
+
+enum { MOST_ROWS = 40, HELP_CODE = 1000, ROW_CODE = 1001 };
+
+/* The argument that getopt stumbled over. */
+static int complain(const struct command *c, const struct option_row *rows, int code, char **argv) {
+    const char *arg = argv[optind - 1];
+    /* For a bad letter in a group optind may still point at the group. */
+    char letter[3] = {'-', (char)optopt, 0};
+    bool is_row = optopt >= ROW_CODE;
+    if (code == ':') {
+        struct flag_name f =
+            is_row ? flag_name(&rows[optopt - ROW_CODE], false) : (struct flag_name){""};
+        return options_misused(c, "%s needs a value", is_row ? f.s : letter);
+    }
+    if (is_row || optopt == HELP_CODE) {
+        return options_misused(c, "'%.60s': this flag takes no value", arg);
+    }
+    if (optopt) return options_misused(c, "unknown flag '%s'", letter);
+    const char *names[MOST_ROWS];
+    size_t n = 0;
+    for (; rows[n].name; n++)
+        names[n] = rows[n].name;
+    char word[64];
+    snprintf(word, sizeof word, "%.*s", (int)strcspn(arg, "="), arg);
+    const char *near = strlen(word) > 2 ? options_nearest(word + 2, names, n) : NULL;
+    if (!near) return options_misused(c, "unknown flag '%s'", word);
+    return options_misused(c, "unknown flag '%s' (did you mean --%s?)", word, near);
+}
+
+bool options_parse(const struct command *c, const struct option_row *rows, int *argc, char ***argv,
+                   int *exit_code) {
+    struct option longs[MOST_ROWS + 2] = {{0}};
+    char shorts[2 * MOST_ROWS + 4] = ":h";
+    size_t n = 0, k = strlen(shorts);
+    for (; rows[n].name && n < MOST_ROWS; n++) {
+        longs[n] = (struct option){rows[n].name, rows[n].arg ? required_argument : no_argument,
+                                   NULL, ROW_CODE + (int)n};
+        if (!rows[n].letter) continue;
+        shorts[k++] = rows[n].letter;
+        if (rows[n].arg) shorts[k++] = ':';
+    }
+    longs[n] = (struct option){"help", no_argument, NULL, HELP_CODE};
+    opterr = 0;
+    int code;
+    while ((code = getopt_long(*argc, *argv, shorts, longs, NULL)) != -1) {
+        if (code == 'h' || code == HELP_CODE) {
+            help(c, rows);
+            *exit_code = TOOL_FINE;
+            return false;
+        }
+        if (code == '?' || code == ':') {
+            *exit_code = complain(c, rows, code, *argv);
+            return false;
+        }
+        size_t i = 0;
+        if (code >= ROW_CODE) {
+            i = (size_t)(code - ROW_CODE);
+        } else {
+            while (rows[i].letter != code)
+                i++;
+        }
+        struct flag_name flag = flag_name(&rows[i], code < ROW_CODE);
+        if (!store(c, &rows[i], flag.s, optarg, exit_code)) return false;
+    }
+    *argc -= optind;
+    *argv += optind;
+    return true;
+}
+
+/* ---- Engine ---------------------------------------------------------------------------------- */
+
+static void note(void *ud, const char *message) {
+    (void)ud;
+    options_say("%s", message);
+}
+
+int options_engine(const struct model_options *o, glim_engine **engine, glim_err *e) {
+    glim_engine_params p = {
+        .n_threads = o->threads, .device = o->device, .isa = o->isa, .log = note};
+    return glim_engine_open(engine, &p, e);
+}
+
+void options_pin(u32 threads) {
+    u32 processors = plat_cpu_count();
+    if (threads == 0) threads = processors;
+    /* A lone thread is better off wherever the system finds room. */
+    if (threads > 1 && threads <= processors) plat_pin(0);
+}

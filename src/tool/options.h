@@ -1,0 +1,110 @@
+/* What all commands share: flags and their help, errors for people, reading and writing text.
+ *
+ * Results go to stdout, everything else to stderr. A command returns an enum tool_exit. */
+#ifndef TOOL_OPTIONS_H
+#define TOOL_OPTIONS_H
+
+#include "base/base.h"
+
+enum tool_exit {
+    TOOL_FINE,
+    TOOL_FAILED,
+    TOOL_MISUSED,           /* wrong flags or arguments */
+    TOOL_INTERRUPTED = 130, /* by Ctrl-C, as shells have it: 128 + SIGINT */
+};
+
+struct command {
+    const char *name;
+    const char *usage;    /* what follows "glim NAME" */
+    const char *about;    /* one line, for the list of commands */
+    const char *detail;   /* paragraph for --help, NULL: none */
+    const char *examples; /* lines for --help */
+    int (*main)(const struct command *c, int argc, char **argv);
+};
+
+extern const struct command run_command, tokenize_command, logits_command;
+
+/* ---- Flags ----------------------------------------------------------------------------------- */
+
+enum option_kind {
+    OPTION_SWITCH, /* bool *: takes no value, sets true */
+    OPTION_TEXT,   /* const char **: the last one counts */
+    OPTION_TEXTS,  /* struct texts *: may be repeated */
+    OPTION_U32,
+    OPTION_I32,
+    OPTION_U64,
+    OPTION_F32,
+};
+
+struct texts {
+    const char *const *p; /* owned by the process */
+    size_t n;
+};
+
+struct option_row {
+    char letter;      /* 0: none */
+    const char *name; /* NULL ends the table */
+    const char *arg;  /* name of the value in the help; NULL for switches */
+    enum option_kind kind;
+    void *to;
+    f64 lo, hi; /* of a number */
+    const char *help;
+};
+
+/* Flags of every command that opens a model. */
+struct model_options {
+    const char *model;
+    u32 threads; /* 0: one per processor */
+    const char *device, *isa;
+};
+#define OPTION_MODEL(o)                                                                            \
+    { 'm', "model", "FILE", OPTION_TEXT, &(o).model, 0, 0, "the model, a GGUF file" }
+#define OPTION_ENGINE(o)                                                                           \
+    {                                                                                              \
+        't',          "threads", "N", OPTION_U32,                                                  \
+        &(o).threads, 1,         256, "threads (default: one per processor)"},                     \
+        {0, "device", "NAME", OPTION_TEXT, &(o).device, 0, 0, "auto or cpu (default: auto)"}, {    \
+        0, "isa", "NAME", OPTION_TEXT, &(o).isa, 0, 0,                                             \
+            "most instructions to use: scalar, avx2, avx512"                                       \
+    }
+#define OPTION_END                                                                                 \
+    { 0, NULL, NULL, OPTION_SWITCH, NULL, 0, 0, NULL }
+
+/* Reads flags, wherever they stand, and moves the other arguments to (*argv)[0 .. *argc). Prints
+ * the help for --help. True: go on; false: leave with *exit_code. */
+bool options_parse(const struct command *c, const struct option_row *rows, int *argc, char ***argv,
+                   int *exit_code);
+
+/* ---- Errors ---------------------------------------------------------------------------------- */
+
+/* "glim: ..." as one line on stderr; control characters in it are made visible. */
+void options_say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+/* The same for a wrong command line, with a pointer to the help. Returns TOOL_MISUSED. */
+int options_misused(const struct command *c, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+/* Prints e. Returns TOOL_FAILED. */
+int options_failed(const glim_err *e);
+/* Flushes stdout; false, after saying why, if something could not be written. A reader that went
+ * away (| head) is not worth a word. */
+bool options_flush(void);
+/* The most alike of n names, or NULL if none is. */
+const char *options_nearest(const char *word, const char *const *names, size_t n);
+
+/* ---- Engine and text ------------------------------------------------------------------------- */
+
+/* Opens the engine that the flags ask for; its notes go to stderr. */
+int options_engine(const struct model_options *o, glim_engine **engine, glim_err *e);
+/* Keeps this thread on the one processor that the engine's workers leave free. */
+void options_pin(u32 threads);
+
+/* All of a file, or of stdin for "-", zero-terminated; *text is the caller's to free(). */
+int options_read(const char *path, char **text, size_t *len, glim_err *e);
+/* A list of token ids: decimal numbers with blanks or commas between. *ids is the caller's to
+ * free(). */
+int options_ids(const char *text, size_t len, i32 **ids, size_t *n, glim_err *e);
+
+/* Writes text on one line: backslash, control characters, quotes and bytes that are not UTF-8
+ * escaped (\\ \n \t \" \x1b). */
+void options_escape(struct str s, void (*put)(void *ud, const char *p, size_t n), void *ud);
+
+#endif
