@@ -11,6 +11,7 @@
 
 #define SIMD(name) name##_avx2
 #define SIMD_NAME  "avx2"
+#define SIMD_HAS_ROWS 0
 #include "isa_avx2.inc"
 #include "simd.inc"
 

@@ -13,7 +13,9 @@
 
 #define SIMD(name) name##_avx512
 #define SIMD_NAME  "avx512"
+#define SIMD_HAS_ROWS 1
 #include "isa_avx512.inc"
+#include "simd_rows_avx512.inc"
 #include "simd.inc"
 
 #ifdef __clang__

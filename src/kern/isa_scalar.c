@@ -3,5 +3,6 @@
 
 #define SIMD(name) name##_scalar
 #define SIMD_NAME  "scalar"
+#define SIMD_HAS_ROWS 0
 #include "isa_scalar.inc"
 #include "simd.inc"

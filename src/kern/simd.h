@@ -36,6 +36,17 @@ enum {
     I8_PANEL = 8192,
 };
 
+/* Few activation rows: how many at most, how far ahead weights are fetched, and the bytes of
+ * simd_rows_avx512.inc's pieces. */
+enum {
+    ROWS_MAX = 8,
+    ROWS_AHEAD = 1024,
+    ROWS_BYTES_Q4 = 256,
+    ROWS_BYTES_Q8_0 = 192,
+    ROWS_BYTES_Q4_K = 320,
+    ROWS_BYTES_Q6_K = 576,
+};
+
 /* How simd_i8.inc sees a weight format. */
 struct i8_format {
     u32 type;
@@ -65,6 +76,12 @@ struct i8_format {
 #define simd_q4k_min        SIMD(simd_q4k_min)
 #define simd_q4k_scale      SIMD(simd_q4k_scale)
 #define simd_round32        SIMD(simd_round32)
+#define simd_rows           SIMD(simd_rows)
+#define simd_rows_bytes     SIMD(simd_rows_bytes)
+#define simd_rows_prepare   SIMD(simd_rows_prepare)
+#define simd_rows_strip     SIMD(simd_rows_strip)
+#define simd_rows_tile      SIMD(simd_rows_tile)
+#define simd_rows_type      SIMD(simd_rows_type)
 #define simd_scale_mul      SIMD(simd_scale_mul)
 #define simd_score_rows     SIMD(simd_score_rows)
 #define simd_score_tile     SIMD(simd_score_tile)
@@ -80,8 +97,12 @@ struct i8_format {
 #define simd_value_rows     SIMD(simd_value_rows)
 #define simd_value_tile     SIMD(simd_value_tile)
 #define simd_values         SIMD(simd_values)
+#define v_bytes_n           SIMD(v_bytes_n)
+#define v_dot1              SIMD(v_dot1)
+#define v_dot2              SIMD(v_dot2)
 #define v_exp               SIMD(v_exp)
 #define v_fma               SIMD(v_fma)
+#define v_halves            SIMD(v_halves)
 #define v_lanes             SIMD(v_lanes)
 #define v_load              SIMD(v_load)
 #define v_load16            SIMD(v_load16)
@@ -89,10 +110,16 @@ struct i8_format {
 #define v_load_n            SIMD(v_load_n)
 #define v_max_lane          SIMD(v_max_lane)
 #define v_round             SIMD(v_round)
+#define v_row_q4            SIMD(v_row_q4)
+#define v_row_q4k           SIMD(v_row_q4k)
+#define v_row_q6k           SIMD(v_row_q6k)
+#define v_row_q8_0          SIMD(v_row_q8_0)
 #define v_scale2            SIMD(v_scale2)
 #define v_select_lt         SIMD(v_select_lt)
 #define v_set               SIMD(v_set)
 #define v_silu              SIMD(v_silu)
+#define v_six_bits          SIMD(v_six_bits)
+#define v_spread            SIMD(v_spread)
 #define v_store             SIMD(v_store)
 #define v_store16           SIMD(v_store16)
 #define v_store16_n         SIMD(v_store16_n)
@@ -100,5 +127,8 @@ struct i8_format {
 #define v_sum               SIMD(v_sum)
 #define v_sum4              SIMD(v_sum4)
 #define v_tanh              SIMD(v_tanh)
+#define v_x                 SIMD(v_x)
+#define v_xf                SIMD(v_xf)
+#define v_zero_share        SIMD(v_zero_share)
 
 #endif
