@@ -192,6 +192,32 @@ static void f32_refuses_what_it_cannot_hold(void **state) {
     load_free(&l);
 }
 
+static void array_items_convert(void **state) {
+    (void)state;
+    struct build b = {0};
+    struct load l;
+    const f64 reals[] = {-0.5, 1e300};
+    build_head(&b, 3, 0, 7);
+    build_kv_array(&b, "f32", GGUF_F32, 2), build_f32(&b, 0.25f), build_f32(&b, -3e38f);
+    build_kv_array(&b, "f64", GGUF_F64, 2), build_bytes(&b, reals, 16);
+    build_kv_array(&b, "u8", GGUF_U8, 1), build_u8(&b, 0xff);
+    build_kv_array(&b, "i8", GGUF_I8, 1), build_u8(&b, 0xff);
+    build_kv_array(&b, "u32", GGUF_U32, 1), build_u32(&b, UINT32_MAX);
+    build_kv_array(&b, "u64", GGUF_U64, 1), build_u64(&b, (u64)1 << 63);
+    build_kv_array(&b, "i64", GGUF_I64, 1), build_u64(&b, (u64)1 << 63);
+    assert_loads(&l, &b);
+    assert_true(gguf_item_real(gguf_find(&l.g, "f32"), 0) == 0.25);
+    assert_true(gguf_item_real(gguf_find(&l.g, "f32"), 1) == (f64)-3e38f);
+    assert_true(gguf_item_real(gguf_find(&l.g, "f64"), 0) == -0.5);
+    assert_true(gguf_item_real(gguf_find(&l.g, "f64"), 1) == 1e300);
+    assert_int_equal(gguf_item_int(gguf_find(&l.g, "u8"), 0), 255);
+    assert_int_equal(gguf_item_int(gguf_find(&l.g, "i8"), 0), -1);
+    assert_true(gguf_item_int(gguf_find(&l.g, "u32"), 0) == UINT32_MAX);
+    assert_true(gguf_item_real(gguf_find(&l.g, "u64"), 0) == 0x1p63);
+    assert_true(gguf_item_real(gguf_find(&l.g, "i64"), 0) == -0x1p63);
+    load_free(&l);
+}
+
 /* ---- Speed ----------------------------------------------------------------------------------- */
 
 static void large_vocabulary_loads_fast(void **state) {
@@ -488,6 +514,7 @@ int main(void) {
         cmocka_unit_test(reads_tensor_without_dimensions),
         cmocka_unit_test(typed_access_names_key_and_types),
         cmocka_unit_test(f32_refuses_what_it_cannot_hold),
+        cmocka_unit_test(array_items_convert),
         cmocka_unit_test(large_vocabulary_loads_fast),
         cmocka_unit_test(many_tensors_load_fast),
         cmocka_unit_test(slow_source_restarts),

@@ -2,6 +2,7 @@
  * Each must be refused in words or load rightly, in little memory; assert_refused checks all. */
 #include "load_gguf.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* ---- Counts and lengths ---------------------------------------------------------------------- */
@@ -520,6 +521,77 @@ static void other_files_are_named(void **state) {
     }
 }
 
+static void paths_that_are_no_files_are_refused(void **state) {
+    (void)state;
+    char path[] = P_tmpdir "/glim-test-XXXXXX";
+    struct load l;
+    assert_non_null(mkdtemp(path));
+    load_path(&l, path);
+    assert_int_equal(l.rc, GLIM_ARG);
+    assert_says(&l.e, path);
+    assert_says(&l.e, "is a directory");
+    load_free(&l);
+    rmdir(path);
+    load_path(&l, path);
+    assert_int_equal(l.rc, GLIM_NOT_FOUND);
+    assert_says(&l.e, path);
+    assert_says(&l.e, "No such file");
+    load_free(&l);
+    load_path(&l, "test/unit.h/model.gguf");
+    assert_int_equal(l.rc, GLIM_NOT_FOUND);
+    load_free(&l);
+    assert_int_equal(mkfifo(path, 0600), 0); /* nobody ever writes to it: must not wait */
+    load_path(&l, path);
+    assert_int_equal(l.rc, GLIM_ARG);
+    assert_says(&l.e, "not a regular file");
+    load_free(&l);
+    unlink(path);
+}
+
+/* Whoever has a file mapped sees what others write to it, here between the two walks over the
+ * header: the reader must not trust what it has checked before. */
+static u8 *changing;
+static size_t change_at;
+static u8 change_to;
+static bool changing_size(u32 type, u32 *block_len, u32 *block_bytes) {
+    changing[change_at] = change_to;
+    return test_type_size(type, block_len, block_bytes);
+}
+
+static void file_that_changes_while_read_is_refused_or_loads(void **state) {
+    (void)state;
+    struct build b = {0};
+    build_small(&b);
+    struct load l;
+    load_bytes(&l, b.p, b.n);
+    u64 header = l.g.tensors[0].offset;
+    load_free(&l);
+    u32 noticed = 0;
+    for (change_at = 0; change_at < header; change_at++) {
+        for (u32 to = 0; to < 4; to++) {
+            struct arena arena;
+            struct gguf g = {0};
+            glim_err e = {0};
+            struct source *s;
+            u8 *copy = malloc(b.n);
+            assert_non_null(copy);
+            memcpy(copy, b.p, b.n);
+            changing = copy;
+            change_to = (const u8[]){0, 1, 0x7f, 0xff}[to];
+            arena_init(&arena, &mem_libc);
+            assert_int_equal(source_bytes(&s, copy, b.n, "changing", &mem_libc, &e), 0);
+            int rc = gguf_open_source(&g, s, &arena, changing_size, &e);
+            assert_true(rc <= 0 && rc == e.code);
+            noticed += rc == GLIM_IO;
+            gguf_close(&g);
+            arena_free(&arena);
+            free(copy);
+        }
+    }
+    assert_true(noticed > 0);
+    build_free(&b);
+}
+
 /* Names come from the file: no control characters may reach a terminal. */
 static void messages_carry_no_control_characters(void **state) {
     (void)state;
@@ -562,6 +634,8 @@ int main(void) {
         cmocka_unit_test(more_than_four_dimensions_are_refused),
         cmocka_unit_test(other_versions_are_refused_by_name),
         cmocka_unit_test(other_files_are_named),
+        cmocka_unit_test(paths_that_are_no_files_are_refused),
+        cmocka_unit_test(file_that_changes_while_read_is_refused_or_loads),
         cmocka_unit_test(messages_carry_no_control_characters),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

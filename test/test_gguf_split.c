@@ -137,6 +137,16 @@ static void set_of_one_is_a_plain_file(void **state) {
         load_free(&l);
         build_free(&b);
     }
+    struct odd part = sound(0);
+    struct build b = {0};
+    struct load l;
+    build_shard(&b, &part, 0);
+    write_file(path_of(1, 1), &b);
+    load_path(&l, path_of(1, 1));
+    assert_int_equal(l.rc, GLIM_FORMAT);
+    assert_says(&l.e, "m-00001-of-00001.gguf|whole|split.count says 3");
+    load_free(&l);
+    build_free(&b);
     unlink(path_of(1, 1));
 }
 

@@ -242,6 +242,14 @@ static void full_disk_is_reported(void **state) {
     struct gguf_writer *w;
     assert_int_equal(gguf_write_open(&w, f, &mem_libc, NULL), 0);
     gguf_write_u32(w, "u", 1);
+    close_fails(w, f, GLIM_IO, "cannot write|No space left"); /* only flushing meets the end */
+    f = fopen("/dev/full", "wb");
+    assert_non_null(f);
+    static const u8 data[1 << 20];
+    const u64 dims[] = {sizeof data};
+    assert_int_equal(gguf_write_open(&w, f, &mem_libc, NULL), 0);
+    gguf_write_tensor(w, "x", 24, 1, dims, sizeof data);
+    gguf_write_data(w, data, sizeof data);
     close_fails(w, f, GLIM_IO, "cannot write|No space left");
 }
 
