@@ -1,7 +1,5 @@
-/* Text from files and pipes, lists of ids, and text made fit for one line. */
-#include "tool/options.h"
-
-#include "text/unicode.h"
+/* Text and token ids from files, pipes and flags. */
+#include "tool/input.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -42,7 +40,7 @@ static int read_all(FILE *f, const char *name, char **text, size_t *len, glim_er
     return GLIM_OK;
 }
 
-int options_read(const char *path, char **text, size_t *len, glim_err *e) {
+int input_read(const char *path, char **text, size_t *len, glim_err *e) {
     if (strcmp(path, "-") == 0) return read_all(stdin, "standard input", text, len, e);
     FILE *f = fopen(path, "rb");
     if (!f) return fail(e, GLIM_IO, "%.140s: cannot open: %s", path, strerror(errno));
@@ -55,7 +53,7 @@ static bool is_gap(char c) {
     return c == ' ' || c == ',' || (c >= '\t' && c <= '\r');
 }
 
-int options_ids(const char *text, size_t len, i32 **ids, size_t *n, glim_err *e) {
+int input_ids(const char *text, size_t len, i32 **ids, size_t *n, glim_err *e) {
     i32 *list = malloc((len / 2 + 1) * sizeof *list); /* an id and a gap are two bytes */
     if (!list) return fail(e, GLIM_NOMEM, "no memory for the ids");
     size_t count = 0;
@@ -80,31 +78,4 @@ int options_ids(const char *text, size_t len, i32 **ids, size_t *n, glim_err *e)
     *ids = list;
     *n = count;
     return GLIM_OK;
-}
-
-/* ---- Escapes --------------------------------------------------------------------------------- */
-
-void options_escape(struct str s, void (*put)(void *ud, const char *p, size_t n), void *ud) {
-    for (size_t i = 0; i < s.n;) {
-        const u8 c = (u8)s.p[i];
-        struct unicode_char ch = unicode_read(s.p + i, s.n - i);
-        size_t n = ch.state == UNICODE_WHOLE ? ch.len : 0;
-        /* C1 controls are two bytes, C2 80 to C2 9F. */
-        bool control = c < 0x20 || c == 0x7f || (n == 2 && c == 0xc2 && (u8)s.p[i + 1] < 0xa0);
-        if (c == '\\' || c == '"') {
-            char two[2] = {'\\', (char)c};
-            put(ud, two, 2);
-        } else if (c == '\n' || c == '\t' || c == '\r') {
-            char two[2] = {'\\', c == '\n' ? 'n' : c == '\t' ? 't' : 'r'};
-            put(ud, two, 2);
-        } else if (n == 0 || control) {
-            char hex[5];
-            snprintf(hex, sizeof hex, "\\x%02x", c);
-            put(ud, hex, 4);
-            n = 1;
-        } else {
-            put(ud, s.p + i, n);
-        }
-        i += MAX(n, (size_t)1);
-    }
 }

@@ -1,4 +1,6 @@
 /* glim logits: what a model expects after each token of a text. */
+#include "tool/format.h"
+#include "tool/input.h"
 #include "tool/options.h"
 
 #include <math.h>
@@ -20,20 +22,13 @@ struct logits {
     size_t n;
     glim_model *model;
     glim_session *session;
-    u32 vocab;
+    u32 vocab, max_rows; /* rows of one pass */
 };
-
-static void put_stdout(void *ud, const char *p, size_t n) {
-    (void)ud;
-    fwrite(p, 1, n, stdout);
-}
 
 static void print_piece(const struct logits *l, i32 id) {
     struct str s = {NULL, 0};
     s.p = glim_token_text(l->model, id, &s.n);
-    printf("\"");
-    if (s.p) options_escape(s, put_stdout, NULL);
-    printf("\"");
+    format_quoted(s, stdout);
 }
 
 /* The TOP likeliest tokens after position pos. */
@@ -75,12 +70,7 @@ static bool put_rows(const struct logits *l, size_t first, size_t n) {
 }
 
 static int work(struct logits *l) {
-    size_t n_rows;
-    size_t piece = l->n;
-    if (l->all) {
-        u64 most = ROW_BYTES / ((u64)l->vocab * sizeof(f32));
-        piece = (size_t)MIN(MAX(most, 1u), (u64)l->batch);
-    }
+    size_t n_rows, piece = l->all ? l->max_rows : l->n;
     for (size_t at = 0; at < l->n; at += piece) {
         size_t n = MIN(piece, l->n - at);
         int how = l->all ? GLIM_LOGITS_ALL : GLIM_LOGITS_LAST;
@@ -95,13 +85,13 @@ static int work(struct logits *l) {
 
 /* Fills l->ids from the flag that was given. */
 static int get_ids(struct logits *l, glim_err *e) {
-    if (l->ids_text) return options_ids(l->ids_text, strlen(l->ids_text), &l->ids, &l->n, e);
+    if (l->ids_text) return input_ids(l->ids_text, strlen(l->ids_text), &l->ids, &l->n, e);
     if (l->ids_file) {
         char *text;
         size_t len;
-        int rc = options_read(l->ids_file, &text, &len, e);
+        int rc = input_read(l->ids_file, &text, &len, e);
         if (rc < 0) return rc;
-        rc = options_ids(text, len, &l->ids, &l->n, e);
+        rc = input_ids(text, len, &l->ids, &l->n, e);
         free(text);
         return rc;
     }

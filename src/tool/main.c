@@ -5,9 +5,7 @@
 #include <string.h>
 
 static const struct command *const commands[] = {
-    &run_command,
-    &tokenize_command,
-    &logits_command,
+    &run_command, &tokenize_command, &logits_command, &inspect_command, &bench_command,
 };
 
 static void usage(FILE *f) {

@@ -1,4 +1,4 @@
-/* What all commands share: flags and their help, errors for people, reading and writing text.
+/* What all commands share: flags and their help, errors for people, the engine.
  *
  * Results go to stdout, everything else to stderr. A command returns an enum tool_exit. */
 #ifndef TOOL_OPTIONS_H
@@ -22,7 +22,8 @@ struct command {
     int (*main)(const struct command *c, int argc, char **argv);
 };
 
-extern const struct command run_command, tokenize_command, logits_command;
+extern const struct command run_command, tokenize_command, logits_command, inspect_command,
+    bench_command;
 
 /* ---- Flags ----------------------------------------------------------------------------------- */
 
@@ -90,21 +91,12 @@ bool options_flush(void);
 /* The most alike of n names, or NULL if none is. */
 const char *options_nearest(const char *word, const char *const *names, size_t n);
 
-/* ---- Engine and text ------------------------------------------------------------------------- */
+/* ---- Engine --------- -------------------------------------------------------------------------
+ */
 
 /* Opens the engine that the flags ask for; its notes go to stderr. */
 int options_engine(const struct model_options *o, glim_engine **engine, glim_err *e);
 /* Keeps this thread on the one processor that the engine's workers leave free. */
 void options_pin(u32 threads);
-
-/* All of a file, or of stdin for "-", zero-terminated; *text is the caller's to free(). */
-int options_read(const char *path, char **text, size_t *len, glim_err *e);
-/* A list of token ids: decimal numbers with blanks or commas between. *ids is the caller's to
- * free(). */
-int options_ids(const char *text, size_t len, i32 **ids, size_t *n, glim_err *e);
-
-/* Writes text on one line: backslash, control characters, quotes and bytes that are not UTF-8
- * escaped (\\ \n \t \" \x1b). */
-void options_escape(struct str s, void (*put)(void *ud, const char *p, size_t n), void *ud);
 
 #endif

@@ -1,4 +1,5 @@
 /* glim run: asks a model and streams its answer. */
+#include "tool/input.h"
 #include "tool/options.h"
 
 #include "base/plat_cpu.h"
@@ -57,7 +58,7 @@ static int read_input(char **text, size_t *len, glim_err *e) {
     struct pollfd p = {.fd = STDIN_FILENO, .events = POLLIN};
     if (poll(&p, 1, 2000) == 0)
         options_say("waiting for text on standard input (`< /dev/null` if there is none)");
-    return options_read("-", text, len, e);
+    return input_read("-", text, len, e);
 }
 
 /* Joins argv with blanks. */

@@ -1,4 +1,6 @@
 /* glim tokenize: text to token ids. */
+#include "tool/format.h"
+#include "tool/input.h"
 #include "tool/options.h"
 
 #include "kern/quant.h"
@@ -14,20 +16,15 @@ struct tokenize {
     struct str text;
 };
 
-static void put_stdout(void *ud, const char *p, size_t n) {
-    (void)ud;
-    fwrite(p, 1, n, stdout);
-}
-
 static void print_ids(const struct tokenize *t, const struct vocab *v, const i32 *ids, i64 n) {
     for (i64 i = 0; i < n; i++) {
         if (!t->pieces) {
             printf("%s%d", i ? " " : "", ids[i]);
             continue;
         }
-        printf("%d\t\"", ids[i]);
-        options_escape(vocab_piece(v, ids[i], VOCAB_SPECIAL), put_stdout, NULL);
-        printf("\"\n");
+        printf("%d\t", ids[i]);
+        format_quoted(vocab_piece(v, ids[i], VOCAB_SPECIAL), stdout);
+        printf("\n");
     }
     if (!t->pieces) printf("\n");
 }
@@ -88,7 +85,7 @@ static int tokenize_main(const struct command *c, int argc, char **argv) {
         t.text = (struct str){argv[0], strlen(argv[0])};
     } else {
         size_t n = 0;
-        rc = options_read("-", &input, &n, &e);
+        rc = input_read("-", &input, &n, &e);
         t.text = (struct str){input, n};
     }
     if (rc == GLIM_OK) rc = with_vocab(&t, &e);
