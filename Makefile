@@ -7,7 +7,7 @@ SOVERSION := 0
 config ?= release
 PREFIX ?= /usr/local
 OBJCOPY ?= objcopy
-CC := $(if $(filter default undefined,$(origin CC)),cc,$(CC))
+CC := $(if $(filter default undefined,$(origin CC)),$(if $(shell command -v gcc),gcc,cc),$(CC))
 # clang has folders of its own, so that both compilers' builds stay warm side by side.
 B := build/$(if $(findstring clang,$(notdir $(CC))),clang-)$(config)
 
