@@ -15,12 +15,12 @@ WARN := -Wall -Wextra -Wshadow -Wconversion -Wno-sign-conversion -Wundef -Wvla -
   -Wstrict-prototypes -Wmissing-prototypes -Wdouble-promotion -Wformat=2 -Wimplicit-fallthrough
 CFLAGS ?=
 LDFLAGS ?=
-SANITIZE := -O1 -fno-omit-frame-pointer -fno-sanitize-recover=undefined
+SANITIZE := -O1 -DGLIM_SANITIZED=1 -fno-omit-frame-pointer -fno-sanitize-recover=undefined
 FLAGS.release := -O3 -DNDEBUG
 FLAGS.debug := -O0
 FLAGS.asan := $(SANITIZE) -fsanitize=address,undefined
 FLAGS.ubsan := $(SANITIZE) -fsanitize=undefined
-FLAGS.tsan := -O1 -fsanitize=thread
+FLAGS.tsan := -O1 -DGLIM_SANITIZED=1 -fsanitize=thread
 # oom: asan with a malloc that tests make fail; shrink: tiny limits, so that edges are met early.
 FLAGS.oom := $(FLAGS.asan) -DGLIM_OOM=1
 FLAGS.shrink := -O1 -DGLIM_SHRINK=1

@@ -18,12 +18,18 @@ extern const struct isa isa_avx2, isa_avx512;
 #endif
 
 /* Lane primitives must be inlined: their arguments include constants that shape the code, and their
- * vectors stay in registers. */
+ * vectors stay in registers. Not so under sanitizers, whose checks in every copy of a lane would
+ * take compilers minutes. */
+#ifdef GLIM_SANITIZED
+#define LANE static inline
+#define UNROLL
+#else
 #define LANE static inline __attribute__((always_inline))
 #ifdef __clang__
 #define UNROLL _Pragma("clang loop unroll(full)")
 #else
 #define UNROLL _Pragma("GCC unroll 16")
+#endif
 #endif
 
 /* Sizes of blocks, in values. */
