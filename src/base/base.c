@@ -26,7 +26,8 @@ bool str_is(struct str s, const char *zero_terminated) {
 const char *glim_status_name(int status) {
     switch (status) {
 #define X(value, name, text)                                                                       \
-    case value: return #name;
+    case value:                                                                                    \
+        return #name;
         GLIM_STATUS(X)
 #undef X
     }
@@ -36,7 +37,8 @@ const char *glim_status_name(int status) {
 const char *glim_status_text(int status) {
     switch (status) {
 #define X(value, name, text)                                                                       \
-    case value: return text;
+    case value:                                                                                    \
+        return text;
         GLIM_STATUS(X)
 #undef X
     }

@@ -16,8 +16,8 @@ typedef float f32;
 typedef double f64;
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-#define MIN(a, b) ((a) < (b) ? (a) : (b))
-#define MAX(a, b) ((a) > (b) ? (a) : (b))
+#define MIN(a, b)    ((a) < (b) ? (a) : (b))
+#define MAX(a, b)    ((a) > (b) ? (a) : (b))
 
 /* Reports a failure: stores code and message in e (which may be NULL) unless e already holds one.
  * Returns code, so that `return fail(e, GLIM_FORMAT, ...)` reads well. Input and resource errors

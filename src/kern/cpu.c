@@ -1,7 +1,7 @@
 /* The table of CPU functions. */
 #include "kern/cpu.h"
 
-static const struct cpu_op table[OP_COUNT] = {
+static const struct cpu_op cpu_table[OP_COUNT] = {
 #define OP(NAME, name, grad, text, operands, params)                                               \
     [OP_##NAME] = {cpu_##name, OP_##NAME == OP_MATMUL || OP_##NAME == OP_ATTEND},
 #include "kern/op.def"
@@ -9,5 +9,5 @@ static const struct cpu_op table[OP_COUNT] = {
 };
 
 const struct cpu_op *cpu_op(enum op_code code) {
-    return &table[code];
+    return &cpu_table[code];
 }

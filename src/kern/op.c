@@ -10,10 +10,10 @@
 #define NO_PARAMS
 #define OP(NAME, name, grad, text, operands, params) {#name, text, grad, {operands}, {params}},
 
-static const struct op_info table[OP_COUNT] = {
+static const struct op_info op_table[OP_COUNT] = {
 #include "kern/op.def"
 };
 
 const struct op_info *op_info(enum op_code code) {
-    return &table[code];
+    return &op_table[code];
 }

@@ -168,7 +168,7 @@ void model_close(struct model *m) {
 }
 
 /* Notes a wrong tensor; the text keeps the first few. */
-__attribute__((format(printf, 2, 3))) static void wrong(struct model *m, const char *fmt, ...) {
+__attribute__((format(printf, 2, 3))) static void misfit(struct model *m, const char *fmt, ...) {
     size_t n = strlen(m->wrong);
     if (m->n_wrong++ && n + 2 < sizeof m->wrong) n += (size_t)sprintf(m->wrong + n, "; ");
     va_list args;
@@ -181,28 +181,28 @@ static const struct weight *bind(struct model *m, bool required, u32 rows, u32 c
                                  const char *name) {
     const struct gguf_tensor *t = gguf_tensor(&m->gguf, name);
     if (!t) {
-        if (required) wrong(m, "'%s' is missing", name);
+        if (required) misfit(m, "'%s' is missing", name);
         return NULL;
     }
     m->used[t - m->gguf.tensors] = true;
     u64 t_rows = t->dims[1];
     if (t->dims[0] != cols || t_rows != rows || t->dims[2] != 1 || t->dims[3] != 1) {
-        wrong(m, "'%s' is [%llu, %llu], expected [%u, %u]", name, (unsigned long long)t->dims[0],
-              (unsigned long long)t_rows, cols, rows);
+        misfit(m, "'%s' is [%llu, %llu], expected [%u, %u]", name, (unsigned long long)t->dims[0],
+               (unsigned long long)t_rows, cols, rows);
         return NULL;
     }
     if (rows == 1 && t->type != QUANT_F32) {
-        wrong(m, "'%s' has type %s, expected F32", name, quant_find(t->type)->name);
+        misfit(m, "'%s' has type %s, expected F32", name, quant_find(t->type)->name);
         return NULL;
     }
     if (!t->data) {
-        wrong(m, "'%s' is not in mapped memory", name);
+        misfit(m, "'%s' is not in mapped memory", name);
         return NULL;
     }
     struct weight *w = arena_get(&m->arena, sizeof *w);
     char *copy = arena_text(&m->arena, t->name);
     if (!w || !copy) {
-        wrong(m, "out of memory");
+        misfit(m, "out of memory");
         return NULL;
     }
     *w = (struct weight){.name = copy,

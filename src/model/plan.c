@@ -79,7 +79,7 @@ struct text {
     char *buf;
     size_t cap, n;
 };
-__attribute__((format(printf, 2, 3))) static void put(struct text *t, const char *fmt, ...) {
+__attribute__((format(printf, 2, 3))) static void dump_put(struct text *t, const char *fmt, ...) {
     va_list args;
     va_start(args, fmt);
     bool room = t->n < t->cap;
@@ -90,29 +90,29 @@ __attribute__((format(printf, 2, 3))) static void put(struct text *t, const char
 
 static void dump_ref(const struct prog *p, struct text *t, const char *name, struct ref r) {
     if (r.val == REF_NONE) {
-        put(t, " %s=-", name);
+        dump_put(t, " %s=-", name);
         return;
     }
     const struct val *v = &p->vals[r.val];
     if (v->weight) {
-        put(t, " %s=%s[%u,%u]", name, v->weight->name, v->weight->rows, v->weight->cols);
+        dump_put(t, " %s=%s[%u,%u]", name, v->weight->name, v->weight->rows, v->weight->cols);
         return;
     }
-    put(t, " %s=%%%u", name, r.val);
-    if (r.cols != v->cols) put(t, "@%u+%u", r.col, r.cols);
+    dump_put(t, " %s=%%%u", name, r.val);
+    if (r.cols != v->cols) dump_put(t, "@%u+%u", r.col, r.cols);
 }
 
 static void dump_op(const struct prog *p, struct text *t, const struct op *op) {
     const struct op_info *info = op_info(op->code);
-    put(t, "%c ", op->sync ? '|' : ' ');
+    dump_put(t, "%c ", op->sync ? '|' : ' ');
     u32 first = 0;
     if (info->operands[0].role == ROLE_OUT) {
         const struct val *v = &p->vals[op->args[0].val];
-        put(t, "%%%u:%s[%c,%u] = ", op->args[0].val, v->dtype == DT_A8 ? "a8" : "f32",
-            v->rows == ROWS_R ? 'R' : 'T', v->cols);
+        dump_put(t, "%%%u:%s[%c,%u] = ", op->args[0].val, v->dtype == DT_A8 ? "a8" : "f32",
+                 v->rows == ROWS_R ? 'R' : 'T', v->cols);
         first = 1;
     }
-    put(t, "%s", info->name);
+    dump_put(t, "%s", info->name);
     for (u32 j = first; j < OP_OPERANDS && info->operands[j].role; j++) {
         dump_ref(p, t, info->operands[j].name, op->args[j]);
     }
@@ -120,11 +120,11 @@ static void dump_op(const struct prog *p, struct text *t, const struct op *op) {
         f32 f;
         memcpy(&f, &op->params[j], 4);
         if (info->params[j].kind == 'f')
-            put(t, " %s=%.9g", info->params[j].name, (f64)f);
+            dump_put(t, " %s=%.9g", info->params[j].name, (f64)f);
         else
-            put(t, " %s=%u", info->params[j].name, op->params[j]);
+            dump_put(t, " %s=%u", info->params[j].name, op->params[j]);
     }
-    put(t, "\n");
+    dump_put(t, "\n");
 }
 
 size_t prog_dump(const struct prog *p, char *buf, size_t cap) {
