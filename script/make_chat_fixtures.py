@@ -61,6 +61,7 @@ OTHERS = [
     LOOP + BODY + "{% endfor %}" + REPLY + " ",
     "x" + LOOP + BODY + "{% endfor %}" + REPLY,
     LOOP + BODY + "{% endfor %}",
+    LOOP + BODY + " {% endfor %}" + REPLY,
     LOOP + BODY + "{% endfor %}" + REPLY.replace("assistant", "model"),
     LOOP + BODY + "{% endfor %}{% if not add_generation_prompt %}x{% endif %}" + REPLY,
     LOOP + "{% if message['role'] == 'system' %}{% endif %}" + BODY + "{% endfor %}" + REPLY,

@@ -3,6 +3,7 @@
 #include "load_gguf.h"
 
 #include "kern/quant.h"
+#include "text/split.h"
 #include "text/token.h"
 #include "text/turns.h"
 
@@ -150,6 +151,52 @@ static void test_smollm2_reference(void **state) {
     assert_int_equal(ends, 2);
     assert_true(vocab_ends(v, 2) && vocab_ends(v, 0) && !vocab_ends(v, 1));
     load_free(&l);
+}
+
+/* ---- Words ----------------------------------------------------------------------------------- */
+
+/* Against another library's words: script/make_split_fixtures.py. */
+static void test_words(void **state) {
+    (void)state;
+    static const struct {
+        const char *name;
+        split_fn *split;
+    } rules[] = {{"smollm", split_digits_gpt2}, {"gpt2", split_gpt2}, {"llama-bpe", split_llama3}};
+    FILE *f = fopen("test/data/words.txt", "r");
+    assert_non_null(f);
+    char line[4096], bytes[2048];
+    size_t length[512];
+    u32 cases[COUNT(rules)] = {0};
+    while (fgets(line, sizeof line, f)) {
+        assert_non_null(strchr(line, '\n'));
+        const char *name = strtok(line, " \n");
+        struct str text = {bytes, 0};
+        u32 words = 0, rule = 0;
+        for (char *hex; (hex = strtok(NULL, " \n")); words++) {
+            length[words] = strlen(hex) / 2;
+            for (size_t i = 0; i < length[words]; i++) {
+                u32 byte;
+                assert_int_equal(sscanf(hex + 2 * i, "%2x", &byte), 1);
+                bytes[text.n++] = (char)byte;
+            }
+        }
+        while (strcmp(rules[rule].name, name) != 0)
+            assert_true(++rule < COUNT(rules));
+        cases[rule]++;
+        for (u32 i = 0; i < words; i++) {
+            size_t n = rules[rule].split(text);
+            if (n != length[i]) {
+                fail_test("%s: word %u at '%.*s': %zu bytes, expected %zu", name, i, STR(text), n,
+                          length[i]);
+            }
+            text.p += n;
+            text.n -= n;
+        }
+        assert_int_equal(text.n, 0);
+    }
+    fclose(f);
+    for (u32 i = 0; i < COUNT(rules); i++)
+        assert_true(cases[i] > 200);
 }
 
 /* ---- Round trips ----------------------------------------------------------------------------- */
@@ -365,10 +412,10 @@ static void test_control_text(void **state) {
     assert_int_equal(vocab_find(v, text_of("<|turn>u")), -1);
     assert_int_equal(vocab_find(v, text_of("")), -1);
     /* A mark is not pieced together from template text and a message, nor across messages. */
-    const struct vocab_span spans[] = {{text_of("<|turn>"), true}, {text_of("<|tu"), false},
-                                       {text_of("rn>"), true},     {text_of("<|turn>"), false},
-                                       {text_of("<|tu"), true},    {text_of(""), true},
-                                       {text_of("rn>"), true}};
+    const struct vocab_span spans[] = {
+        {text_of("<|turn>"), true},  {text_of("<|tu"), false}, {text_of("rn>"), true},
+        {text_of("<|turn>"), false}, {text_of("<|tu"), true},  {text_of("rn>"), false},
+        {text_of("<|tu"), true},     {text_of(""), true},      {text_of("rn>"), true}};
     i32 ids[64];
     i64 n = vocab_encode_spans(v, spans, COUNT(spans), 0, ids, COUNT(ids), &mem_libc, &l.e);
     assert_true(n > 2 && n <= 64);
@@ -390,6 +437,36 @@ static void test_spans_join_words(void **state) {
     assert_int_equal(vocab_encode_spans(v, spans, 2, 0, ids, 8, &mem_libc, &l.e), 2);
     assert_int_equal(ids[0], 256);
     assert_int_equal(ids[1], 257);
+    load_free(&l);
+}
+
+/* A second turn encodes only what is new, and the context ends up as if encoded at once. */
+static void test_second_turn(void **state) {
+    (void)state;
+    struct load l;
+    struct vocab *v = open_vocab(&l, "test/data/smollm2-tokenizer.gguf");
+    struct turns *t;
+    if (turns_open(&t, &l.g, v, &l.arena, &l.e)) fail_test("%s", l.e.msg);
+    const struct turn turn[] = {{text_of("user"), text_of("  Hi\n")},
+                                {text_of("assistant"), text_of("Hello.")},
+                                {text_of("user"), text_of("\n<|im_end|> again ")}};
+    struct vocab_span span[32];
+    i32 whole[256], parts[256];
+    u64 n = turns_spans(t, turn, 3, TURNS_REPLY, span, COUNT(span));
+    i64 count = vocab_encode_spans(v, span, n, 0, whole, 256, &mem_libc, &l.e);
+    assert_true(count > 0 && count < 256);
+    for (u32 ended = 0; ended < 2; ended++) {
+        n = turns_spans(t, turn, 1, TURNS_REPLY, span, COUNT(span));
+        i64 at = vocab_encode_spans(v, span, n, 0, parts, 256, &mem_libc, &l.e);
+        assert_true(at > 0);
+        at += vocab_encode(v, turn[1].text, 0, parts + at, (u64)(256 - at), &mem_libc, &l.e);
+        if (ended) parts[at++] = turns_end(t); /* as sampled */
+        u32 flags = TURNS_REPLY | TURNS_AFTER | (ended ? TURNS_ENDED : 0);
+        n = turns_spans(t, turn + 2, 1, flags, span, COUNT(span));
+        at += vocab_encode_spans(v, span, n, 0, parts + at, (u64)(256 - at), &mem_libc, &l.e);
+        assert_int_equal(at, count);
+        assert_memory_equal(parts, whole, (size_t)count * sizeof *whole);
+    }
     load_free(&l);
 }
 
@@ -501,9 +578,9 @@ static void test_odd_vocabularies(void **state) {
     struct load l;
     const struct small s = {"gpt2",
                             "gpt2",
-                            .tokens = {"ab", "ab", "", "Ġa", "ĠaĠ", "日"},
-                            .kinds = {0, 0, VOCAB_CONTROL, VOCAB_USER, 0, 0},
-                            .merges = {"a b", "a b", "Ġ a"},
+                            .tokens = {"ab", "ab", "", "Ġa", "ĠaĠ", "日", "bc"},
+                            .kinds = {0, 0, VOCAB_CONTROL, VOCAB_USER, 0, 0, 0},
+                            .merges = {"a b", "b c", "a b", "Ġ a"},
                             .add_bos = -1};
     struct vocab *v = must_open(&l, &s);
     assert_ids(v, text_of("ab"), 0, "257"); /* the later of two equal tokens, as elsewhere */
@@ -512,6 +589,8 @@ static void test_odd_vocabularies(void **state) {
     assert_ids(v, text_of("Ġa"), 0, "259");
     /* A text outside of the byte alphabet is meant literally. */
     assert_true(str_is(vocab_piece(v, 261, 0), "日"));
+    /* Of equal merges the first counts: "a b" still comes before "b c". */
+    assert_ids(v, text_of("abc"), 0, "257 99");
     assert_int_equal(v->missing['a'] + v->missing[0] + v->missing[255], 0);
     load_free(&l);
 }
@@ -613,12 +692,14 @@ int main(void) {
         cmocka_unit_test(test_llama_reference),
         cmocka_unit_test(test_smollm2_reference_cut_down),
         cmocka_unit_test(test_smollm2_reference),
+        cmocka_unit_test(test_words),
         cmocka_unit_test(test_round_trip_of_any_bytes),
         cmocka_unit_test(test_one_long_line),
         cmocka_unit_test(test_newline_runs),
         cmocka_unit_test(test_no_unescaping),
         cmocka_unit_test(test_control_text),
         cmocka_unit_test(test_spans_join_words),
+        cmocka_unit_test(test_second_turn),
         cmocka_unit_test(test_begin_and_end),
         cmocka_unit_test(test_what_ends_an_answer),
         cmocka_unit_test(test_refused),

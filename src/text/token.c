@@ -268,7 +268,6 @@ static int encode_joined(const struct vocab *v, struct str text, const struct vo
     u64 next = 0;
     for (const char *p = text.p; p < end;) {
         while (p >= span_end && next < n_spans) { /* enter the span that p is in */
-            control_end = span_end;
             span_end += spans[next].text.n;
             if (spans[next++].control) {
                 while (next < n_spans && spans[next].control)
