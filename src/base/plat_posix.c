@@ -53,8 +53,9 @@ int plat_map(const char *path, const u8 **map, u64 *size, glim_err *e) {
         fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     while (fd < 0 && errno == EINTR);
     if (fd < 0) {
-        int code = errno == ENOENT || errno == ENOTDIR ? GLIM_NOT_FOUND : GLIM_IO;
-        return fail(e, code, "%s: cannot open: %s", path_tail(path), strerror(errno));
+        if (errno == ENOENT || errno == ENOTDIR)
+            return fail(e, GLIM_NOT_FOUND, "%s: no such file", path_tail(path));
+        return fail(e, GLIM_IO, "%s: cannot open: %s", path_tail(path), strerror(errno));
     }
     int rc = mappable_size(fd, path, size, e);
     if (rc == 0 && *size > 0) {

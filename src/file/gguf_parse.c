@@ -38,6 +38,7 @@ const char *gguf_file_name(const struct source *s) {
     const char *slash = strrchr(s->name, '/');
     const char *base = slash ? slash + 1 : s->name;
     size_t n = strlen(base);
+    if (strlen(s->name) <= 80) return s->name;
     return n > 80 ? base + n - 80 : base;
 }
 

@@ -215,7 +215,8 @@ static const struct weight *bind(struct model *m, bool required, u32 rows, u32 c
     return w;
 }
 
-static void name_of(char *buf, size_t cap, const char *fmt, va_list args) {
+__attribute__((format(printf, 3, 0))) static void name_of(char *buf, size_t cap, const char *fmt,
+                                                          va_list args) {
     vsnprintf(buf, cap, fmt, args);
 }
 

@@ -2,6 +2,7 @@
 #include "run/session.h"
 #include "base/plat_cpu.h"
 
+#include <stdio.h>
 #include <string.h>
 
 /* A step on the CPU comes back after about this long. */
@@ -27,8 +28,10 @@ static int settle(const struct loaded *l, const glim_session_params *from, glim_
     u32 limit = l->model.hp.n_ctx;
     if (p->n_ctx == 0) p->n_ctx = MIN(limit, (u32)DEFAULT_CTX);
     if (p->n_ctx > limit) {
-        return fail(e, GLIM_ARG, "a context of %u tokens: %s was trained for at most %u", p->n_ctx,
-                    l->model.name, limit);
+        return fail(
+            e, GLIM_ARG,
+            "%s: a context of %u tokens is more than the model was trained for: at most %u (-c)",
+            l->model.name, p->n_ctx, limit);
     }
     if (p->n_batch == 0) p->n_batch = DEFAULT_BATCH;
     p->n_batch = MIN(p->n_batch, p->n_ctx);
@@ -112,14 +115,25 @@ void session_close(struct session *s) {
     arena_free(&s->arena);
 }
 
+static int too_long(struct session *s, size_t n) {
+    char used[48] = "";
+    u32 limit = s->loaded->model.hp.n_ctx;
+    if (s->n_ids) snprintf(used, sizeof used, ", of which %u are in use", s->n_ids);
+    if (s->n_ctx == limit) {
+        return fail(&s->err, GLIM_FULL,
+                    "%zu tokens do not fit in the context of %u%s: the model was trained for no "
+                    "more; shorten the text",
+                    n, s->n_ctx, used);
+    }
+    return fail(&s->err, GLIM_FULL,
+                "%zu tokens do not fit in the context of %u%s; make it larger (-c, at most %u for "
+                "this model) or shorten the text",
+                n, s->n_ctx, used, limit);
+}
+
 int session_feed(struct session *s, const i32 *ids, size_t n, int logits) {
     glim_err *e = &s->err;
-    if (n > s->n_ctx - s->n_ids) {
-        return fail(e, GLIM_FULL,
-                    "%zu tokens do not fit: %u of the context's %u are in use; use a larger "
-                    "context (-c, at most %u for this model) or a shorter text",
-                    n, s->n_ids, s->n_ctx, s->loaded->model.hp.n_ctx);
-    }
+    if (n > s->n_ctx - s->n_ids) return too_long(s, n);
     if (logits < GLIM_LOGITS_LAST || logits > GLIM_LOGITS_NONE) {
         return fail(e, GLIM_ARG, "logits is %d; must be GLIM_LOGITS_LAST, _ALL or _NONE", logits);
     }

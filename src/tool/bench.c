@@ -247,7 +247,7 @@ static int with_engine(struct bench *b, glim_engine *engine, glim_err *e) {
     }
     glim_session_close(b->session);
     if (rc == GLIM_OK) rc = bench_roof(b->o.model, b->threads, &b->roof, e);
-    int code = rc < 0 ? options_failed(e) : TOOL_FINE;
+    int code = rc < 0 ? options_failed_at(b->o.model, e) : TOOL_FINE;
     if (code == TOOL_FINE) {
         b->device = glim_engine_device(engine);
         if (b->json)
@@ -274,8 +274,7 @@ static int bench_main(const struct command *c, int argc, char **argv) {
     };
     int code;
     if (!options_parse(c, rows, &argc, &argv, &code)) return code;
-    if (!b.o.model && argc > 0) b.o.model = argv[0], argc--, argv++;
-    if (!b.o.model) return options_misused(c, "no model; name a GGUF file");
+    if (!options_model(c, &b.o, &argc, &argv, &code)) return code;
     if (argc > 0) return options_misused(c, "'%.60s': one model at a time", argv[0]);
     b.threads = b.o.threads ? b.o.threads : plat_cpu_count();
     b.o.threads = b.threads;

@@ -231,15 +231,14 @@ static int inspect_main(const struct command *c, int argc, char **argv) {
     };
     int code;
     if (!options_parse(c, rows, &argc, &argv, &code)) return code;
-    if (!o.model && argc > 0) o.model = argv[0], argc--, argv++;
-    if (!o.model) return options_misused(c, "no model; name a GGUF file");
+    if (!options_model(c, &o, &argc, &argv, &code)) return code;
     if (argc > 0) return options_misused(c, "'%.60s': one file at a time", argv[0]);
     struct inspect in = {.path = o.model};
     struct arena arena;
     glim_err e = {0};
     arena_init(&arena, &mem_libc);
     if (gguf_open(&in.g, o.model, &arena, quant_size, &e) < 0) {
-        code = options_failed(&e);
+        code = options_failed_at(o.model, &e);
     } else {
         const struct gguf_kv *arch = gguf_find(&in.g, "general.architecture");
         if (arch && arch->type == GGUF_STR && !arch->is_array) in.arch = arch->s;

@@ -150,8 +150,7 @@ static int logits_main(const struct command *c, int argc, char **argv) {
     };
     int code;
     if (!options_parse(c, rows, &argc, &argv, &code)) return code;
-    if (!l.o.model && argc > 0) l.o.model = argv[0], argc--, argv++;
-    if (!l.o.model) return options_misused(c, "no model; name one with -m FILE");
+    if (!options_model(c, &l.o, &argc, &argv, &code)) return code;
     if (argc > 0) return options_misused(c, "'%.60s': what is this? Ids follow --ids", argv[0]);
     if (!!l.ids_text + !!l.ids_file + !!l.text != 1) {
         return options_misused(c, "give one of --ids, --ids-file and --text");
@@ -163,13 +162,14 @@ static int logits_main(const struct command *c, int argc, char **argv) {
     if (!l.text && get_ids(&l, &e) < 0) {
         return e.code == GLIM_ARG ? options_misused(c, "%s", e.msg) : options_failed(&e);
     }
+    if (!l.text && l.n == 0) return options_misused(c, "there are no ids in the list");
     glim_engine *engine;
     if (options_engine(&l.o, &engine, &e) < 0) {
         code = options_failed(&e);
     } else {
         options_pin(l.o.threads);
         int rc = glim_model_open(&l.model, engine, l.o.model, &e);
-        code = rc < 0 ? options_failed(&e) : with_model(&l, &e);
+        code = rc < 0 ? options_failed_at(l.o.model, &e) : with_model(&l, &e);
         glim_model_close(l.model);
         glim_engine_close(engine);
     }

@@ -1,9 +1,11 @@
 /* Flags and their help, errors for people. */
 #include "tool/options.h"
 
+#include "base/plat.h"
 #include "base/plat_cpu.h"
 
 #include <ctype.h>
+#include <dirent.h>
 #include <errno.h>
 #include <getopt.h>
 #include <math.h>
@@ -48,6 +50,41 @@ int options_misused(const struct command *c, const char *fmt, ...) {
 
 int options_failed(const glim_err *e) {
     options_say("%s", e->msg[0] ? e->msg : glim_status_text(e->code));
+    return TOOL_FAILED;
+}
+
+enum { NEAR_MODELS = 3 };
+
+/* Names GGUF files in folder, a few of them: "; there is a.gguf, b.gguf". */
+static void list_models(const char *folder, char *list, size_t cap) {
+    u32 found = 0;
+    size_t n = 0;
+    DIR *dir = opendir(folder);
+    list[0] = 0;
+    for (struct dirent *d; dir && (d = readdir(dir));) {
+        size_t len = strlen(d->d_name);
+        if (len < 6 || strcmp(d->d_name + len - 5, ".gguf") != 0) continue;
+        if (found++ == NEAR_MODELS) {
+            n += (size_t)snprintf(list + n, cap - n, ", ...");
+            break;
+        }
+        n += (size_t)snprintf(list + n, cap - n, "%s%.80s", found == 1 ? "; there is " : ", ",
+                              d->d_name);
+    }
+    if (dir) closedir(dir);
+}
+
+int options_failed_at(const char *path, const glim_err *e) {
+    char folder[512], list[3 * 96 + 16] = "";
+    const char *slash = strrchr(path, '/');
+    bool is_folder = plat_kind(path) == PLAT_DIR;
+    if (is_folder)
+        snprintf(folder, sizeof folder, "%s", path);
+    else
+        snprintf(folder, sizeof folder, "%.*s", slash ? (int)(slash - path) + 1 : 1,
+                 slash ? path : ".");
+    if (is_folder || e->code == GLIM_NOT_FOUND) list_models(folder, list, sizeof list);
+    options_say("%s%s", e->msg, list);
     return TOOL_FAILED;
 }
 
@@ -115,9 +152,7 @@ static void help_row(const struct option_row *r) {
 }
 
 static void help(const struct command *c, const struct option_row *rows) {
-    printf("usage: glim %s %s\n\n%s\n", c->name, c->usage, c->about);
-    if (c->detail) printf("%s\n", c->detail);
-    printf("\n");
+    printf("usage: glim %s %s\n\n%s.\n%s\n\n", c->name, c->usage, c->about, c->detail);
     for (; rows->name; rows++)
         help_row(rows);
     help_row(&(struct option_row){'h', "help", NULL, OPTION_SWITCH, NULL, 0, 0, "this text"});
@@ -176,6 +211,16 @@ static bool store_number(const struct option_row *r, const char *value) {
     return true;
 }
 
+/* Whether value stands in list, "auto|cpu". */
+static bool is_word(const char *value, const char *list) {
+    size_t n = strlen(value);
+    for (const char *p = list; p; p = strchr(p, '|')) {
+        p += *p == '|';
+        if (n && strncmp(p, value, n) == 0 && (p[n] == '|' || p[n] == 0)) return true;
+    }
+    return false;
+}
+
 static bool store(const struct command *c, const struct option_row *r, const char *flag,
                   char *value, int *exit_code) {
     switch (r->kind) {
@@ -199,6 +244,11 @@ static bool store(const struct command *c, const struct option_row *r, const cha
         *t = (struct texts){grown, t->n + 1};
         return true;
     }
+    case OPTION_WORD:
+        *(const char **)r->to = value;
+        if (is_word(value, r->arg)) return true;
+        *exit_code = options_misused(c, "%s: '%.60s' is none of %s", flag, value, r->arg);
+        return false;
     default:
         if (store_number(r, value)) return true;
         *exit_code = bad_number(c, r, flag, value);
@@ -274,6 +324,18 @@ bool options_parse(const struct command *c, const struct option_row *rows, int *
     *argc -= optind;
     *argv += optind;
     return true;
+}
+
+bool options_model(const struct command *c, struct model_options *o, int *argc, char ***argv,
+                   int *exit_code) {
+    if (!o->model && *argc > 0) {
+        o->model = (*argv)[0];
+        (*argc)--;
+        (*argv)++;
+    }
+    if (o->model && *o->model) return true;
+    *exit_code = options_misused(c, "no model; name a GGUF file");
+    return false;
 }
 
 /* ---- Engine ---------------------------------------------------------------------------------- */

@@ -17,7 +17,7 @@ struct command {
     const char *name;
     const char *usage;    /* what follows "glim NAME" */
     const char *about;    /* one line, for the list of commands */
-    const char *detail;   /* paragraph for --help, NULL: none */
+    const char *detail;   /* paragraph for --help, without the last newline */
     const char *examples; /* lines for --help */
     int (*main)(const struct command *c, int argc, char **argv);
 };
@@ -31,6 +31,7 @@ enum option_kind {
     OPTION_SWITCH, /* bool *: takes no value, sets true */
     OPTION_TEXT,   /* const char **: the last one counts */
     OPTION_TEXTS,  /* struct texts *: may be repeated */
+    OPTION_WORD,   /* const char **: one of those in arg, "auto|cpu" */
     OPTION_U32,
     OPTION_I32,
     OPTION_U64,
@@ -58,16 +59,16 @@ struct model_options {
     u32 threads; /* 0: one per processor */
     const char *device, *isa;
 };
+/* clang-format off */
 #define OPTION_MODEL(o)                                                                            \
-    { 'm', "model", "FILE", OPTION_TEXT, &(o).model, 0, 0, "the model, a GGUF file" }
+    {'m', "model", "FILE", OPTION_TEXT, &(o).model, 0, 0, "the model, a GGUF file"}
 #define OPTION_ENGINE(o)                                                                           \
-    {                                                                                              \
-        't',          "threads", "N", OPTION_U32,                                                  \
-        &(o).threads, 1,         256, "threads (default: one per processor)"},                     \
-        {0, "device", "NAME", OPTION_TEXT, &(o).device, 0, 0, "auto or cpu (default: auto)"}, {    \
-        0, "isa", "NAME", OPTION_TEXT, &(o).isa, 0, 0,                                             \
-            "most instructions to use: scalar, avx2, avx512"                                       \
-    }
+    {'t', "threads", "N", OPTION_U32, &(o).threads, 1, 256,                                        \
+     "threads (default: one per processor)"},                                                      \
+    {0, "device", "auto|cpu", OPTION_WORD, &(o).device, 0, 0, "what computes (default: auto)"},    \
+    {0, "isa", "scalar|avx2|avx512", OPTION_WORD, &(o).isa, 0, 0,                                  \
+     "instructions to use (default: the best there are)"}
+/* clang-format on */
 #define OPTION_END                                                                                 \
     { 0, NULL, NULL, OPTION_SWITCH, NULL, 0, 0, NULL }
 
@@ -85,9 +86,15 @@ int options_misused(const struct command *c, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 /* Prints e. Returns TOOL_FAILED. */
 int options_failed(const glim_err *e);
+/* The same after opening a model; says which models are near when there is none at path. */
+int options_failed_at(const char *path, const glim_err *e);
 /* Flushes stdout; false, after saying why, if something could not be written. A reader that went
  * away (| head) is not worth a word. */
 bool options_flush(void);
+/* Reads the one model that every command needs, from -m or else from the first argument (which it
+ * then removes). False: there is none, and *exit_code tells. */
+bool options_model(const struct command *c, struct model_options *o, int *argc, char ***argv,
+                   int *exit_code);
 /* The most alike of n names, or NULL if none is. */
 const char *options_nearest(const char *word, const char *const *names, size_t n);
 

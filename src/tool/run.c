@@ -130,10 +130,12 @@ static void note_progress(struct run *r) {
     glim_get_stats(r->session, &s);
     u64 done = s.n_prompt + s.n_decode;
     f64 rate = (f64)done * 1e9 / (f64)ns;
-    fprintf(stderr, "\r\x1b[Kreading the prompt: %llu of %zu tokens", (unsigned long long)done,
-            r->n_prompt);
+    fprintf(stderr, "\r\x1b[Kreading the prompt: ");
     if (done && done < r->n_prompt) {
-        fprintf(stderr, ", %.0f tokens/s, %.0f s left", rate, (f64)(r->n_prompt - done) / rate);
+        fprintf(stderr, "%llu of %zu tokens, %.0f tokens/s, %.0f s left", (unsigned long long)done,
+                r->n_prompt, rate, (f64)(r->n_prompt - done) / rate);
+    } else {
+        fprintf(stderr, "%zu tokens", r->n_prompt);
     }
     r->noted = true;
 }
@@ -154,7 +156,7 @@ static void closing_line(const struct run *r) {
     glim_get_stats(r->session, &s);
     glim_tokens(r->session, &n_all);
     fprintf(stderr, "%s[", isatty(STDERR_FILENO) ? "\n" : "");
-    put_rate(stderr, "prompt:", r->n_prompt, s.n_prompt, s.prompt_ns);
+    put_rate(stderr, "prompt:", MIN(r->n_prompt, s.n_prompt + s.n_decode), s.n_prompt, s.prompt_ns);
     put_rate(stderr, "; answer:", n_all - r->n_prompt, s.n_decode, s.decode_ns);
     if (r->gen.temp > 0) fprintf(stderr, "; seed %llu", (unsigned long long)r->gen.seed);
     enum glim_end end = glim_end_reason(r->session);
@@ -167,6 +169,25 @@ static void closing_line(const struct run *r) {
     else if (end == GLIM_END_STOP)
         fprintf(stderr, "; ended by --stop");
     fprintf(stderr, "]\n");
+}
+
+/* Whole characters, as they are; on a terminal without control characters, which a model may have
+ * learned or been told to send. */
+static void put_answer(const char *text, size_t len, bool terminal) {
+    if (!terminal) {
+        fwrite(text, 1, len, stdout);
+        return;
+    }
+    for (size_t i = 0; i < len;) {
+        u8 c = (u8)text[i];
+        size_t n = c < 0xc0 ? 1 : c < 0xe0 ? 2 : c < 0xf0 ? 3 : 4; /* text is sound UTF-8 */
+        bool c1 = c == 0xc2 && (u8)text[i + 1] < 0xa0;
+        if ((c < 0x20 && c != '\n' && c != '\t') || c == 0x7f || c1)
+            fputs("\xef\xbf\xbd", stdout);
+        else
+            fwrite(text + i, 1, n, stdout);
+        i += n;
+    }
 }
 
 /* Prints pieces as they come until the answer is complete. Returns an exit code. */
@@ -186,7 +207,7 @@ static int stream(struct run *r) {
         if (len == 0) continue;
         clear_note(r);
         last = text[len - 1];
-        fwrite(text, 1, len, stdout);
+        put_answer(text, len, terminal);
         if (!options_flush()) return TOOL_FAILED;
     }
     clear_note(r);
@@ -217,7 +238,7 @@ static int with_engine(struct run *r, glim_engine *engine) {
     glim_session_params p = {.n_ctx = r->n_ctx, .exact = r->exact};
     int rc = glim_model_open(&model, engine, r->o.model, &e);
     if (rc == GLIM_OK) rc = glim_session_open(&r->session, model, &p, &e);
-    int code = rc < 0 ? options_failed(&e) : with_session(r);
+    int code = rc < 0 ? options_failed_at(r->o.model, &e) : with_session(r);
     glim_session_close(r->session);
     glim_model_close(model);
     return code;
@@ -228,8 +249,8 @@ static int with_engine(struct run *r, glim_engine *engine) {
 /* Model and prompt from what is left of the command line. 0, or an exit code. */
 static int take_arguments(const struct command *c, struct run *r, int argc, char **argv,
                           char **joined) {
-    if (!r->o.model && argc > 0) r->o.model = argv[0], argc--, argv++;
-    if (!r->o.model) return options_misused(c, "no model; name a GGUF file");
+    int code;
+    if (!options_model(c, &r->o, &argc, &argv, &code)) return code;
     if (r->prompt && argc > 0) {
         return options_misused(c, "a prompt after -p and another, '%.60s'", argv[0]);
     }

@@ -76,7 +76,9 @@ static int tokenize_main(const struct command *c, int argc, char **argv) {
     };
     int code;
     if (!options_parse(c, rows, &argc, &argv, &code)) return code;
-    if (!t.o.model) return options_misused(c, "no model; name one with -m FILE");
+    if (!t.o.model || !*t.o.model) {
+        return options_misused(c, "no model; name one with -m FILE");
+    }
     if (argc > 1) return options_misused(c, "%d texts; put quotes around one", argc);
     glim_err e = {0};
     char *input = NULL;
@@ -90,7 +92,7 @@ static int tokenize_main(const struct command *c, int argc, char **argv) {
     }
     if (rc == GLIM_OK) rc = with_vocab(&t, &e);
     free(input);
-    return rc < 0 ? options_failed(&e) : TOOL_FINE;
+    return rc < 0 ? options_failed_at(t.o.model, &e) : TOOL_FINE;
 }
 
 const struct command tokenize_command = {
