@@ -34,9 +34,10 @@ void cpu_kv_store(const struct cpu_call *c) {
  * share a KV head, so that a page's keys are loaded once for all of them. */
 enum { ROWS = 64 };
 
-/* Attention of rows t0..t1 (one sequence) of KV head h, query heads h * group .. + group. */
-static void attend_block(const struct cpu_call *c, const struct attend_params *p, u32 h, u32 group,
-                         u32 t0, u32 t1) {
+/* Attention of rows t0..t1 (one sequence) for query heads head .. head + group, which share KV head
+ * h. (t1 - t0) * group is at most ROWS. */
+static void attend_block(const struct cpu_call *c, const struct attend_params *p, u32 h, u32 head,
+                         u32 group, u32 t0, u32 t1) {
     const struct mat *y = &c->a[0], *q = &c->a[1];
     const struct step *s = c->step;
     const struct kv_layer *l = &s->kv->layers[p->layer];
@@ -47,7 +48,7 @@ static void attend_block(const struct cpu_call *c, const struct attend_params *p
         first = MIN(first, p->window && pos >= p->window ? pos - p->window + 1 : 0u);
         last = MAX(last, pos);
         for (u32 g = 0; g < group; g++, n++) {
-            u64 col = ((u64)h * group + g) * p->head_dim;
+            u64 col = (u64)(head + g) * p->head_dim;
             rows[n].q = (const f32 *)(const void *)(q->p + t * q->pitch) + col;
             rows[n].o = (f32 *)(void *)(y->p + t * y->pitch) + col;
             rows[n].m = -INFINITY;
@@ -91,8 +92,10 @@ void cpu_attend(const struct cpu_call *c) {
         u32 t1 = t0 + 1;
         while (t1 < t && t1 - t0 < block && c->step->rows[t1].seq == c->step->rows[t0].seq)
             t1++;
-        for (u32 h = 0; h < l->n_heads; h++, item++) {
-            if (item % c->nth == c->ith) attend_block(c, &p, h, group, t0, t1);
+        for (u32 head = 0; head < heads; item++) {
+            u32 h = head / group, n = MIN(sub, (h + 1) * group - head);
+            if (item % c->nth == c->ith) attend_block(c, &p, h, head, n, t0, t1);
+            head += n;
         }
         t0 = t1;
     }
