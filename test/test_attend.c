@@ -68,7 +68,7 @@ static void reference(const struct attend_case *k, const f32 *q, const f32 *keys
                       u32 pos, u32 h, bool f16, f64 *out, f64 *bound) {
     u32 width = k->kv_heads * k->e, kh = h / (k->heads / k->kv_heads);
     u32 lo = k->window && pos >= k->window ? pos - k->window + 1 : 0;
-    f64 top = -INFINITY, off = 0, sum = 0, largest = 0;
+    f64 top = -(f64)INFINITY, off = 0, sum = 0, largest = 0;
     f64 *p = calloc(pos + 1, sizeof *p);
     assert_non_null(p);
     for (u32 j = lo; j <= pos; j++) {

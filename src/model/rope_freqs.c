@@ -26,12 +26,13 @@ static int read_scaling(struct model *m, u32 n, f32 base, struct scaling *s, f32
     if (rc < 0 && rc != GLIM_NOT_FOUND) return rc;
     *s = (struct scaling){.factor = 1};
     *mscale = 1;
+    const char *factor_key = "rope.scaling.factor";
     if (str_is(type, "none")) {
-        /* Older files have only this key. */
-        rc = model_f32_or(m, "rope.scale_linear", 1, &s->factor, e);
+        factor_key = "rope.scale_linear"; /* older files have only this key */
+        rc = model_f32_or(m, factor_key, 1, &s->factor, e);
         if (rc < 0) return rc;
     } else if (str_is(type, "linear") || str_is(type, "yarn")) {
-        rc = model_f32_or(m, "rope.scaling.factor", 1, &s->factor, e);
+        rc = model_f32_or(m, factor_key, 1, &s->factor, e);
         if (rc < 0) return rc;
     } else {
         return fail(e, GLIM_UNSUPPORTED,
@@ -39,7 +40,8 @@ static int read_scaling(struct model *m, u32 n, f32 base, struct scaling *s, f32
                     STR(type));
     }
     if (!(s->factor > 0)) {
-        return fail(e, GLIM_FORMAT, "%s: the rope scaling factor must be positive", m->name);
+        return fail(e, GLIM_FORMAT, "%s: %s.%s is %g; must be positive", m->name, m->arch->name,
+                    factor_key, (f64)s->factor);
     }
     if (!str_is(type, "yarn")) return GLIM_OK;
     u32 n_orig;
@@ -68,12 +70,13 @@ const struct weight *model_rope(struct model *m, u32 n, const struct weight *fre
     f32 base;
     struct scaling s;
     if (n % 2) {
-        fail(e, GLIM_FORMAT, "%s: rope.dimension_count %u is odd", m->name, n);
+        fail(e, GLIM_FORMAT, "%s: %s.rope.dimension_count %u is odd", m->name, m->arch->name, n);
         return NULL;
     }
     if (model_f32_or(m, "rope.freq_base", 10000, &base, e) < 0) return NULL;
     if (!(base > 1)) {
-        fail(e, GLIM_FORMAT, "%s: rope.freq_base must be above 1", m->name);
+        fail(e, GLIM_FORMAT, "%s: %s.rope.freq_base is %g; must be above 1", m->name, m->arch->name,
+             (f64)base);
         return NULL;
     }
     if (read_scaling(m, n, base, &s, factor, e) < 0) return NULL;
@@ -94,8 +97,9 @@ const struct weight *model_rope(struct model *m, u32 n, const struct weight *fre
         }
         f[j] = (f32)((inv * (1 - ramp) + divided * ramp) / by);
         if (!isfinite(f[j])) {
-            fail(e, GLIM_FORMAT, "%s: rope_freqs.weight holds a zero or a value that is not finite",
-                 m->name);
+            fail(e, GLIM_FORMAT, "%s: rope frequency %u is not finite: %s", m->name, j,
+                 freqs ? "rope_freqs.weight holds a zero or a value that is not finite"
+                       : "the rope scaling factor is too small");
             return NULL;
         }
     }
