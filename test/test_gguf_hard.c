@@ -535,7 +535,7 @@ static void paths_that_are_no_files_are_refused(void **state) {
     load_path(&l, path);
     assert_int_equal(l.rc, GLIM_NOT_FOUND);
     assert_says(&l.e, path);
-    assert_says(&l.e, "No such file");
+    assert_says(&l.e, "no such file");
     load_free(&l);
     load_path(&l, "test/unit.h/model.gguf");
     assert_int_equal(l.rc, GLIM_NOT_FOUND);
