@@ -168,7 +168,7 @@ static void missing_shards_are_listed(void **state) {
     load_free(&l);
     load_path(&l, path_of(2, SHARDS)); /* the one that was asked for */
     assert_int_equal(l.rc, GLIM_NOT_FOUND);
-    assert_says(&l.e, "m-00002-of-00003.gguf|No such file");
+    assert_says(&l.e, "m-00002-of-00003.gguf|no such file");
     load_free(&l);
 }
 
