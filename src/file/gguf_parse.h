@@ -22,7 +22,7 @@ int gguf_parse(struct gguf *g, struct source *s, struct arena *arena, gguf_type_
 /* Builds the table of tensor names anew; a name that occurs twice is GLIM_FORMAT. */
 int gguf_index_tensors(struct gguf *g, struct arena *arena, glim_err *e);
 
-/* The last part of a source's name, short enough to leave room in a message. */
+/* A source's name, or its last part if it is long, so that messages have room left. */
 const char *gguf_file_name(const struct source *s);
 
 /* For printf's "%.*s": a name of at most 64 bytes, the rest cut. */
