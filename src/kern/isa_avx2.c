@@ -9,9 +9,10 @@
 #pragma GCC target("avx2,fma,f16c")
 #endif
 
-#define SIMD(name) name##_avx2
-#define SIMD_NAME  "avx2"
+#define SIMD(name)    name##_avx2
+#define SIMD_NAME     "avx2"
 #define SIMD_HAS_ROWS 0
+#define SIMD_HAS_TILE 0
 #include "isa_avx2.inc"
 #include "simd.inc"
 
