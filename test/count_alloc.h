@@ -12,6 +12,7 @@ struct count_alloc {
     u64 live, peak;   /* bytes */
     u64 calls;        /* that asked for memory */
     u64 fail_at;      /* the call (from 1) that fails, and all after it; 0: none */
+    bool once;        /* only that one fails */
 };
 
 static inline void *count_alloc_fn(void *ud, void *ptr, size_t old_size, size_t new_size) {
@@ -22,7 +23,7 @@ static inline void *count_alloc_fn(void *ud, void *ptr, size_t old_size, size_t 
         return NULL;
     }
     c->calls++;
-    if (c->fail_at && c->calls >= c->fail_at) return NULL;
+    if (c->fail_at && (c->once ? c->calls == c->fail_at : c->calls >= c->fail_at)) return NULL;
     void *p = realloc(ptr, new_size);
     if (!p) return NULL;
     c->live += new_size - (ptr ? old_size : 0);
