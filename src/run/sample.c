@@ -3,6 +3,7 @@
  * arXiv 2407.01082; repetition penalty: Keskar et al. 2019, arXiv 1909.05858. */
 #include "run/sample.h"
 
+#include <float.h>
 #include <math.h>
 
 static int check(const char *name, f32 v, f32 lo, f32 hi, glim_err *e) {
@@ -107,7 +108,9 @@ static void penalise(const glim_generation *p, struct candidate *work, const i32
         struct candidate *c = &work[recent[i]];
         if (marks[recent[i]]) continue; /* once per token, however often it occurred */
         marks[recent[i]] = 1;
-        c->logit = c->logit > 0 ? c->logit / p->repeat_penalty : c->logit * p->repeat_penalty;
+        if (c->logit == -INFINITY) continue;
+        f32 x = c->logit > 0 ? c->logit / p->repeat_penalty : c->logit * p->repeat_penalty;
+        c->logit = MAX(MIN(x, FLT_MAX), -FLT_MAX); /* an infinite one would have no difference */
     }
     for (u32 i = 0; i < n; i++)
         marks[recent[i]] = 0;

@@ -97,7 +97,8 @@ int session_open(struct session *s, struct loaded *l, const glim_session_params 
                           .n_ctx = p.n_ctx,
                           .n_batch = p.n_batch,
                           .max_logits = p.max_logits,
-                          .vocab = l->model.hp.vocab};
+                          .vocab = l->model.hp.vocab,
+                          .budget_ns = BUDGET_NS};
     arena_init(&s->arena, &l->engine->alloc);
     rc = allocate(s, &p, e);
     if (rc < 0) {
@@ -181,7 +182,7 @@ int session_step(struct session *s) {
         begin_pass(s);
     }
     u64 start = plat_now_ns();
-    int rc = exec_cpu_run(&s->exec, s->loaded->engine, &s->step, &s->at, BUDGET_NS);
+    int rc = exec_cpu_run(&s->exec, s->loaded->engine, &s->step, &s->at, s->budget_ns);
     u64 took = plat_now_ns() - start;
     u32 t = s->step.t;
     if (t > 1)

@@ -34,7 +34,8 @@ struct session {
     struct step_seq seq;
     u32 at; /* next op of the pass */
     bool running;
-    u32 n_logits; /* rows that the last finished pass gave */
+    u64 budget_ns; /* a step comes back after about this long; tests set 0 */
+    u32 n_logits;  /* rows that the last finished pass gave */
 
     glim_generation gen;
     struct candidate *work; /* [vocab] */
