@@ -372,9 +372,28 @@ static void test_maps(void **state) {
             }
             near((f64)isa->sum_squares(a, n), squares, (n / 8 + 8) * EPS * squares, "sum_squares",
                  isa->name, 0);
-            isa->add(a, b, y, n);
+            isa->add(a, b, 1, y, n);
             for (u32 i = 0; i < n; i++) {
                 near((f64)y[i], (f64)(a[i] + b[i]), 0, "add", isa->name, i);
+            }
+            isa->add(a, b, 0.37f, y, n);
+            for (u32 i = 0; i < n; i++) {
+                f64 scaled = (f64)0.37f * (f64)b[i], want = (f64)a[i] + scaled;
+                near((f64)y[i], want, EPS * (fabs(want) + fabs(scaled)), "add scaled", isa->name,
+                     i);
+            }
+            isa->softcap(a, 30, y, n);
+            for (u32 i = 0; i < n; i++) {
+                f64 want = 30 * tanh((f64)a[i] / 30);
+                near((f64)y[i], want, 6 * EPS * fabs(want), "softcap", isa->name, i);
+            }
+            isa->geglu(a, b, y, n);
+            for (u32 i = 0; i < n; i++) {
+                f64 x = (f64)a[i],
+                    t = tanh(sqrt(2 / 3.14159265358979) * (x + 0.044715 * x * x * x));
+                f64 want = x / 2 * (1 + t) * (f64)b[i];
+                /* 1 + tanh cancels for negative x: the error is relative to x, not to gelu(x). */
+                near((f64)y[i], want, 6 * EPS * fabs(x * (f64)b[i]), "geglu", isa->name, i);
             }
             for (u32 with = 0; with < 2; with++) {
                 isa->scale_mul(a, with ? b : NULL, 0.37f, y, n);

@@ -6,7 +6,9 @@
 /* Address of key or value `pos` of head h, given the layer's K or V offset. */
 static u8 *kv_at(const struct step *s, u32 seq, u64 off, const struct kv_layer *l, u32 h, u32 pos) {
     u64 item = ((u64)h * KV_PAGE + pos % KV_PAGE) * l->head_dim;
-    return s->seqs[seq].pages[pos / KV_PAGE] + off + item * (s->kv->f16 ? 2 : 4);
+    const struct step_seq *q = &s->seqs[seq];
+    u8 *page = q->pages[l->kind][pos / KV_PAGE % q->n_pages[l->kind]];
+    return page + off + item * (s->kv->f16 ? 2 : 4);
 }
 
 void cpu_kv_store(const struct cpu_call *c) {

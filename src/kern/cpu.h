@@ -15,9 +15,16 @@ struct mat {
     enum dtype dtype;
 };
 
+/* Kinds of layers that keep different stretches of a sequence, and so have pages of their own. */
+enum kv_kind {
+    KV_FULL,    /* every position */
+    KV_SLIDING, /* the last ones: as many as the window needs, in a ring of pages */
+    KV_KINDS
+};
 /* Where a layer's keys and values are inside a page: K is [heads][KV_PAGE][head_dim] from k_off, V
  * the same from v_off, in f16 or f32. A page holds KV_PAGE positions of all layers of a kind. */
 struct kv_layer {
+    enum kv_kind kind;
     u64 k_off, v_off; /* bytes from the page's start */
     u32 n_heads, head_dim;
 };
@@ -27,9 +34,9 @@ enum { KV_PAGE = 2 };
 enum { KV_PAGE = 64 };
 #endif
 struct kv_layout {
-    const struct kv_layer *layers; /* borrowed: model */
+    const struct kv_layer *layers; /* borrowed: pool */
     u32 n_layers;
-    u64 page_bytes;
+    u64 page_bytes[KV_KINDS]; /* 0: no layer of that kind */
     bool f16;
 };
 
@@ -39,9 +46,10 @@ struct step_row {
     u32 pos; /* position in its sequence, from 0 */
     u32 seq; /* index into step.seqs */
 };
-/* The pages of a sequence in order: position p is in pages[p / KV_PAGE]. */
+/* The pages of a sequence per kind: position p is in pages[k][p / KV_PAGE % n_pages[k]]. */
 struct step_seq {
-    u8 *const *pages;
+    u8 *const *pages[KV_KINDS];
+    u32 n_pages[KV_KINDS]; /* slots: for full layers as many as the context has pages */
 };
 /* What changes from step to step; every op can read it. */
 struct step {

@@ -60,8 +60,12 @@ struct isa {
     void (*scale_mul)(const f32 *x, const f32 *w, f32 scale, f32 *y, u32 n);
     /* y[i] = silu(gate[i]) * up[i] */
     void (*swiglu)(const f32 *gate, const f32 *up, f32 *y, u32 n);
-    /* y[i] = a[i] + b[i] */
-    void (*add)(const f32 *a, const f32 *b, f32 *y, u32 n);
+    /* y[i] = gelu(gate[i]) * up[i], gelu(x) = x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))) */
+    void (*geglu)(const f32 *gate, const f32 *up, f32 *y, u32 n);
+    /* y[i] = cap tanh(x[i] / cap) */
+    void (*softcap)(const f32 *x, f32 cap, f32 *y, u32 n);
+    /* y[i] = a[i] + scale b[i]; y may be a */
+    void (*add)(const f32 *a, const f32 *b, f32 scale, f32 *y, u32 n);
     /* f32 -> f16 with round to nearest even */
     void (*to_f16)(const f32 *x, u16 *y, u32 n);
 };

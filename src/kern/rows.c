@@ -38,28 +38,65 @@ void cpu_quantize(const struct cpu_call *c) {
 
 void cpu_add(const struct cpu_call *c) {
     const struct mat *y = &c->a[0], *a = &c->a[1], *b = &c->a[2];
+    f32 scale = add_params(c->op).scale;
     u32 from, to;
     cpu_share(c, y->rows, 1, &from, &to);
     for (u32 t = from; t < to; t++)
-        c->isa->add(row(a, t), row(b, t), row(y, t), y->cols);
+        c->isa->add(row(a, t), row(b, t), scale, row(y, t), y->cols);
 }
 
-void cpu_swiglu(const struct cpu_call *c) {
+void cpu_scale(const struct cpu_call *c) {
+    const struct mat *y = &c->a[0], *x = &c->a[1];
+    f32 scale = scale_params(c->op).scale;
+    u32 from, to;
+    cpu_share(c, y->rows, 1, &from, &to);
+    for (u32 t = from; t < to; t++)
+        c->isa->scale_mul(row(x, t), NULL, scale, row(y, t), y->cols);
+}
+
+void cpu_softcap(const struct cpu_call *c) {
+    const struct mat *y = &c->a[0], *x = &c->a[1];
+    f32 cap = softcap_params(c->op).cap;
+    u32 from, to;
+    cpu_share(c, y->rows, 1, &from, &to);
+    for (u32 t = from; t < to; t++)
+        c->isa->softcap(row(x, t), cap, row(y, t), y->cols);
+}
+
+typedef void gate_fn(const f32 *gate, const f32 *up, f32 *y, u32 n);
+
+static void gated(const struct cpu_call *c, gate_fn *fn) {
     const struct mat *y = &c->a[0], *gate = &c->a[1], *up = &c->a[2];
     u32 from, to;
     cpu_share(c, y->rows, 1, &from, &to);
     for (u32 t = from; t < to; t++)
-        c->isa->swiglu(row(gate, t), row(up, t), row(y, t), y->cols);
+        fn(row(gate, t), row(up, t), row(y, t), y->cols);
 }
 
 /* Fused rows fit the scratch: model/block.c uses the plain ops beyond that. */
-void cpu_swiglu_q(const struct cpu_call *c) {
+static void gated_q(const struct cpu_call *c, gate_fn *fn) {
     const struct mat *y = &c->a[0], *gate = &c->a[1], *up = &c->a[2];
     f32 *tmp = (f32 *)(void *)c->scratch;
     u32 from, to;
     cpu_share(c, y->rows, 1, &from, &to);
     for (u32 t = from; t < to; t++) {
-        c->isa->swiglu(row(gate, t), row(up, t), tmp, y->cols);
+        fn(row(gate, t), row(up, t), tmp, y->cols);
         c->isa->a8_row(tmp, y->cols, row(y, t));
     }
+}
+
+void cpu_swiglu(const struct cpu_call *c) {
+    gated(c, c->isa->swiglu);
+}
+
+void cpu_swiglu_q(const struct cpu_call *c) {
+    gated_q(c, c->isa->swiglu);
+}
+
+void cpu_geglu(const struct cpu_call *c) {
+    gated(c, c->isa->geglu);
+}
+
+void cpu_geglu_q(const struct cpu_call *c) {
+    gated_q(c, c->isa->geglu);
 }

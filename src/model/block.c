@@ -1,19 +1,18 @@
-/* Builders of ops. */
+/* Builders of ops and shared blocks. */
 #include "model/block.h"
 
 /* Fused ops that end in A8 work on whole rows in a thread's scratch. */
 enum { FUSED_COLS = ISA_SCRATCH / sizeof(f32) };
 
-static struct ref op2(struct build *b, enum op_code code, struct ref x, struct ref y,
+static struct ref op3(struct build *b, enum op_code code, struct ref x, struct ref y, struct ref z,
                       const void *params) {
-    struct ref in[OP_OPERANDS] = {x, y};
+    const struct ref in[OP_OPERANDS] = {x, y, z, REF_ABSENT, REF_ABSENT, REF_ABSENT};
     return prog_op(b->p, code, in, 0, params);
 }
 
-struct ref block_embed(struct build *b, const struct weight *table, f32 scale) {
-    struct embed_params params = {scale};
-    struct ref in[OP_OPERANDS] = {prog_weight(b->p, table)};
-    return prog_op(b->p, OP_EMBED, in, 0, &params);
+static struct ref op2(struct build *b, enum op_code code, struct ref x, struct ref y,
+                      const void *params) {
+    return op3(b, code, x, y, REF_ABSENT, params);
 }
 
 struct act block_plain(struct ref x) {
@@ -30,73 +29,139 @@ struct act block_norm(struct build *b, struct ref x, const struct weight *w, f32
     return a;
 }
 
-struct act block_swiglu(struct ref gate, struct ref up) {
+struct act block_gated(enum act_kind kind, struct ref gate, struct ref up) {
     struct act a = block_plain(gate);
-    a.kind = ACT_SWIGLU;
+    a.kind = kind;
     a.y = up;
     a.f32_form = REF_ABSENT;
     return a;
 }
 
-static struct ref act_f32(struct build *b, struct act *a) {
-    if (a->f32_form.val != REF_NONE) return a->f32_form;
-    if (a->kind == ACT_NORM) {
-        struct rms_norm_params params = {a->x.cols, a->eps};
-        a->f32_form = op2(b, OP_RMS_NORM, a->x, a->y, &params);
-    } else {
-        a->f32_form = op2(b, OP_SWIGLU, a->x, a->y, NULL);
-    }
+/* The op that makes an act's plain or quantised form, with a norm's parameters (which the others
+ * do not read). Both norms have the same ones. */
+static struct ref make(struct build *b, const struct act *a, enum op_code code) {
+    struct rms_norm_params params = {a->x.cols, a->eps};
+    return op2(b, code, a->x, a->y, &params);
+}
+_Static_assert(sizeof(struct rms_norm_params) == sizeof(struct rms_norm_q_params), "one struct");
+
+struct ref block_value(struct build *b, struct act *a) {
+    static const enum op_code plain[] = {
+        [ACT_NORM] = OP_RMS_NORM, [ACT_SWIGLU] = OP_SWIGLU, [ACT_GEGLU] = OP_GEGLU};
+    if (a->f32_form.val == REF_NONE) a->f32_form = make(b, a, plain[a->kind]);
     return a->f32_form;
 }
 
 static struct ref act_a8(struct build *b, struct act *a) {
+    static const enum op_code fused[] = {
+        [ACT_NORM] = OP_RMS_NORM_Q, [ACT_SWIGLU] = OP_SWIGLU_Q, [ACT_GEGLU] = OP_GEGLU_Q};
     if (a->a8_form.val != REF_NONE) return a->a8_form;
     bool fuse = a->f32_form.val == REF_NONE && a->x.cols <= FUSED_COLS;
-    if (fuse && a->kind == ACT_NORM) {
-        struct rms_norm_q_params params = {a->x.cols, a->eps};
-        a->a8_form = op2(b, OP_RMS_NORM_Q, a->x, a->y, &params);
-    } else if (fuse && a->kind == ACT_SWIGLU) {
-        a->a8_form = op2(b, OP_SWIGLU_Q, a->x, a->y, NULL);
-    } else {
-        a->a8_form = op2(b, OP_QUANTIZE, act_f32(b, a), REF_ABSENT, NULL);
-    }
+    a->a8_form = fuse ? make(b, a, fused[a->kind])
+                      : op2(b, OP_QUANTIZE, block_value(b, a), REF_ABSENT, NULL);
     return a->a8_form;
 }
 
-struct ref block_linear(struct build *b, struct act *x, const struct weight *w) {
+struct ref block_embed(struct build *b, const struct weight *table, f32 scale) {
+    struct embed_params params = {scale};
+    return op2(b, OP_EMBED, prog_weight(b->p, table), REF_ABSENT, &params);
+}
+
+struct ref block_linear(struct build *b, struct act *x, const struct weight *w,
+                        const struct weight *bias) {
     /* Unquantised weights gain nothing from int8 activations. */
     bool quantised = quant_find(w->type)->block_len > 1;
     bool a8 = !b->exact && quantised && w->cols % 32 == 0;
-    struct ref in = a8 ? act_a8(b, x) : act_f32(b, x);
-    return op2(b, OP_MATMUL, in, prog_weight(b->p, w), NULL);
+    struct ref in = a8 ? act_a8(b, x) : block_value(b, x);
+    return op3(b, OP_MATMUL, in, prog_weight(b->p, w), prog_weight(b->p, bias), NULL);
 }
 
-struct ref block_rope_angles(struct build *b, const struct weight *inv_freq, f32 factor) {
-    struct rope_angles_params params = {factor};
-    struct ref in[OP_OPERANDS] = {prog_weight(b->p, inv_freq)};
-    return prog_op(b->p, OP_ROPE_ANGLES, in, 2 * inv_freq->cols, &params);
+struct ref block_rope_angles(struct build *b, const struct rope *r) {
+    struct rope_angles_params params = {r->factor};
+    const struct ref in[OP_OPERANDS] = {prog_weight(b->p, r->inv_freq)};
+    return prog_op(b->p, OP_ROPE_ANGLES, in, 2 * r->inv_freq->cols, &params);
 }
 
-struct ref block_rope(struct build *b, struct ref x, struct ref angles, u32 head_dim, bool neox) {
-    struct rope_params params = {head_dim, neox};
-    return op2(b, OP_ROPE, x, angles, &params);
+struct ref block_add(struct build *b, struct ref x, struct ref y, f32 scale) {
+    struct add_params params = {scale};
+    return op2(b, OP_ADD, x, y, &params);
 }
 
-void block_kv_store(struct build *b, struct ref k, struct ref v, u32 layer) {
-    struct kv_store_params params = {layer};
-    op2(b, OP_KV_STORE, k, v, &params);
+struct ref block_scale(struct build *b, struct ref x, f32 scale) {
+    struct scale_params params = {scale};
+    return op2(b, OP_SCALE, x, REF_ABSENT, &params);
 }
 
-struct ref block_attend(struct build *b, struct ref q, u32 layer, u32 head_dim, f32 scale,
-                        f32 softcap, u32 window) {
-    struct attend_params params = {layer, head_dim, scale, softcap, window};
-    return op2(b, OP_ATTEND, q, REF_ABSENT, &params);
-}
-
-struct ref block_add(struct build *b, struct ref x, struct ref y) {
-    return op2(b, OP_ADD, x, y, NULL);
+struct ref block_softcap(struct build *b, struct ref x, f32 cap) {
+    struct softcap_params params = {cap};
+    return op2(b, OP_SOFTCAP, x, REF_ABSENT, &params);
 }
 
 struct ref block_pick(struct build *b, struct ref x) {
     return op2(b, OP_PICK, x, REF_ABSENT, NULL);
+}
+
+/* ---- Attention ------------------------------------------------------------------------------- */
+
+void block_bind_attention(struct model *m, struct attention *a, u32 layer, u32 with) {
+    const struct hparams *hp = &m->hp;
+    u32 e = hp->head_dim, q = hp->n_heads * e, kv = hp->n_kv_heads[layer] * e;
+    *a = (struct attention){0};
+    a->q = model_weight(m, q, hp->d, "blk.%u.attn_q.weight", layer);
+    a->k = model_weight(m, kv, hp->d, "blk.%u.attn_k.weight", layer);
+    a->v = model_weight(m, kv, hp->d, "blk.%u.attn_v.weight", layer);
+    a->o = model_weight(m, hp->d, q, "blk.%u.attn_output.weight", layer);
+    if (with & ATTENTION_BIAS) {
+        a->q_bias = model_weight(m, 1, q, "blk.%u.attn_q.bias", layer);
+        a->k_bias = model_weight(m, 1, kv, "blk.%u.attn_k.bias", layer);
+        a->v_bias = model_weight(m, 1, kv, "blk.%u.attn_v.bias", layer);
+    }
+    if (with & ATTENTION_NORM) {
+        a->q_norm = model_weight(m, 1, e, "blk.%u.attn_q_norm.weight", layer);
+        a->k_norm = model_weight(m, 1, e, "blk.%u.attn_k_norm.weight", layer);
+    }
+}
+
+/* Queries or keys: projection, norm per head where there is one, rope. */
+static struct ref heads(struct build *b, const struct hparams *hp, struct act *y,
+                        const struct weight *w, const struct weight *bias,
+                        const struct weight *norm, const struct attend_how *how) {
+    struct ref x = block_linear(b, y, w, bias);
+    if (norm) {
+        struct rms_norm_params params = {hp->head_dim, hp->eps};
+        x = op2(b, OP_RMS_NORM, x, prog_weight(b->p, norm), &params);
+    }
+    struct rope_params params = {hp->head_dim, how->neox};
+    return op2(b, OP_ROPE, x, how->angles, &params);
+}
+
+struct ref block_attention(struct build *b, const struct model *m, struct act *y,
+                           const struct attention *w, const struct attend_how *how) {
+    const struct hparams *hp = &m->hp;
+    struct ref q = heads(b, hp, y, w->q, w->q_bias, w->q_norm, how);
+    struct ref k = heads(b, hp, y, w->k, w->k_bias, w->k_norm, how);
+    struct ref v = block_linear(b, y, w->v, w->v_bias);
+    struct kv_store_params store = {how->layer};
+    op2(b, OP_KV_STORE, k, v, &store);
+    struct attend_params params = {
+        .layer = how->layer, .head_dim = hp->head_dim, .scale = how->scale, .window = how->window};
+    struct ref o = op2(b, OP_ATTEND, q, REF_ABSENT, &params);
+    if (how->narrow) o = block_pick(b, o);
+    struct act a = block_plain(o);
+    return block_linear(b, &a, w->o, NULL);
+}
+
+/* ---- Feed-forward ---------------------------------------------------------------------------- */
+
+void block_bind_ffn(struct model *m, struct ffn *f, u32 layer) {
+    u32 d = m->hp.d, ff = m->hp.ff[layer];
+    f->gate = model_weight(m, ff, d, "blk.%u.ffn_gate.weight", layer);
+    f->up = model_weight(m, ff, d, "blk.%u.ffn_up.weight", layer);
+    f->down = model_weight(m, d, ff, "blk.%u.ffn_down.weight", layer);
+}
+
+struct ref block_ffn(struct build *b, struct act *y, const struct ffn *w, enum act_kind gate) {
+    struct ref g = block_linear(b, y, w->gate, NULL);
+    struct act a = block_gated(gate, g, block_linear(b, y, w->up, NULL));
+    return block_linear(b, &a, w->down, NULL);
 }

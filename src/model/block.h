@@ -1,5 +1,6 @@
-/* The sentences that model files are written in: typed builders of ops, and activations that are
- * made in the form their consumers want. Only this file chooses between fused and plain ops. */
+/* The sentences that model files are written in: typed builders of ops, activations that are made
+ * in the form their consumers want, and the blocks that families share. Only this file's code
+ * chooses between fused and plain ops. */
 #ifndef MODEL_BLOCK_H
 #define MODEL_BLOCK_H
 
@@ -13,24 +14,60 @@ struct build {
 /* An activation not yet in memory: a plain value, a norm of one, or a gated product. Its f32 and A8
  * forms are recorded when first asked for. */
 struct act {
-    enum { ACT_PLAIN, ACT_NORM, ACT_SWIGLU } kind;
+    enum act_kind { ACT_PLAIN, ACT_NORM, ACT_SWIGLU, ACT_GEGLU } kind;
     struct ref x, y; /* sources; y: second operand or the norm's weight */
     f32 eps;
     struct ref f32_form, a8_form; /* REF_ABSENT until made */
 };
 
-struct ref block_embed(struct build *b, const struct weight *table, f32 scale); /* [T,D] */
 struct act block_plain(struct ref x);
 struct act block_norm(struct build *b, struct ref x, const struct weight *w, f32 eps);
-struct act block_swiglu(struct ref gate, struct ref up);
-/* x W^T; A8 activations where the arithmetic is fast and the format is quantised. */
-struct ref block_linear(struct build *b, struct act *x, const struct weight *w);
-struct ref block_rope_angles(struct build *b, const struct weight *inv_freq, f32 factor);
-struct ref block_rope(struct build *b, struct ref x, struct ref angles, u32 head_dim, bool neox);
-void block_kv_store(struct build *b, struct ref k, struct ref v, u32 layer);
-struct ref block_attend(struct build *b, struct ref q, u32 layer, u32 head_dim, f32 scale,
-                        f32 softcap, u32 window);
-struct ref block_add(struct build *b, struct ref x, struct ref y);
+struct act block_gated(enum act_kind kind, struct ref gate, struct ref up);
+/* The f32 form. */
+struct ref block_value(struct build *b, struct act *a);
+
+struct ref block_embed(struct build *b, const struct weight *table, f32 scale); /* [T,D] */
+/* x W^T + bias (NULL: none); A8 activations where the arithmetic is fast and W is quantised. */
+struct ref block_linear(struct build *b, struct act *x, const struct weight *w,
+                        const struct weight *bias);
+struct ref block_rope_angles(struct build *b, const struct rope *r);
+struct ref block_add(struct build *b, struct ref x, struct ref y, f32 scale); /* x + scale y */
+struct ref block_scale(struct build *b, struct ref x, f32 scale);             /* scale x */
+struct ref block_softcap(struct build *b, struct ref x, f32 cap);
 struct ref block_pick(struct build *b, struct ref x); /* rows whose logits are wanted */
+
+/* Attention weights of a layer; NULL where the family has none. */
+struct attention {
+    const struct weight *q;               /* [H E, D] */
+    const struct weight *k, *v;           /* [K E, D] */
+    const struct weight *o;               /* [D, H E] */
+    const struct weight *q_bias, *k_bias; /* [H E], [K E] */
+    const struct weight *v_bias;          /* [K E] */
+    const struct weight *q_norm, *k_norm; /* [E], applied per head before rope */
+};
+enum { ATTENTION_BIAS = 1, ATTENTION_NORM = 2 };
+/* Binds blk.I.attn_*; with: what the family has beyond q, k, v and output. */
+void block_bind_attention(struct model *m, struct attention *a, u32 layer, u32 with);
+
+/* How a layer attends. */
+struct attend_how {
+    u32 layer;         /* of the cache */
+    struct ref angles; /* of rope */
+    bool neox;         /* pairs (j, j + n/2); else (2j, 2j + 1) */
+    f32 scale;         /* of the scores */
+    u32 window;        /* 0: all earlier positions */
+    bool narrow;       /* go on with the rows whose logits are wanted only */
+};
+/* The attention's output after its projection [T or R, D]; y is the normalised input. */
+struct ref block_attention(struct build *b, const struct model *m, struct act *y,
+                           const struct attention *w, const struct attend_how *how);
+
+/* A gated feed-forward. */
+struct ffn {
+    const struct weight *gate, *up; /* [F, D] */
+    const struct weight *down;      /* [D, F] */
+};
+void block_bind_ffn(struct model *m, struct ffn *f, u32 layer); /* blk.I.ffn_* */
+struct ref block_ffn(struct build *b, struct act *y, const struct ffn *w, enum act_kind gate);
 
 #endif

@@ -6,10 +6,11 @@
 #include <stdio.h>
 #include <string.h>
 
-static const struct arch *const archs[] = {&llama_arch};
+static const struct arch *const archs[] = {&llama_arch, &qwen2_arch, &qwen3_arch, &granite_arch,
+                                           &gemma3_arch};
 
 const char *model_archs(void) {
-    return "llama";
+    return "llama, qwen2, qwen3, granite, gemma3";
 }
 
 /* "llama.block_count" from "block_count". */
@@ -238,7 +239,7 @@ const struct weight *model_weight_opt(struct model *m, u32 rows, u32 cols, const
     return bind(m, false, rows, cols, name);
 }
 
-int model_bound(struct model *m, glim_err *e) {
+int model_bound(struct model *m, const struct weight *embd, glim_err *e) {
     if (m->n_wrong) {
         int code = strstr(m->wrong, "out of memory") ? GLIM_NOMEM : GLIM_SHAPE;
         return fail(e, code, "%s: %u of the tensors that %s needs: %s", m->name, m->n_wrong,
@@ -251,6 +252,8 @@ int model_bound(struct model *m, glim_err *e) {
                     "%s: tensor '%.*s' is not part of %s as this glim knows it", m->name,
                     STR(m->gguf.tensors[i].name), m->arch->name);
     }
+    m->bytes_per_token = m->weight_bytes;
+    if (embd) m->bytes_per_token -= embd->pitch * (embd->rows - 1);
     return GLIM_OK;
 }
 

@@ -71,13 +71,21 @@ model_weight(struct model *m, u32 rows, u32 cols, const char *fmt, ...);
 __attribute__((format(printf, 4, 5))) const struct weight *
 model_weight_opt(struct model *m, u32 rows, u32 cols, const char *fmt, ...);
 /* After the last: GLIM_SHAPE naming what was missing or mis-shaped, or a tensor nobody asked for.
- */
-int model_bound(struct model *m, glim_err *e);
+ * embd: a table of which a token reads one row only, or NULL. */
+int model_bound(struct model *m, const struct weight *embd, glim_err *e);
 
-/* Rope frequencies f[n/2] with the file's scaling applied; *factor multiplies cos and sin. freqs is
- * the file's rope_freqs tensor or NULL. */
-const struct weight *model_rope(struct model *m, u32 n, const struct weight *freqs, f32 *factor,
-                                glim_err *e);
+/* Rotary embedding of heads: angle j at position p is p * inv_freq[j]. */
+struct rope {
+    const struct weight *inv_freq; /* [n/2], n = rope.dimension_count, else the head width */
+    f32 factor;                    /* multiplies cos and sin */
+};
+enum {
+    ROPE_SCALED = 1,  /* the file's rope.scaling.* apply */
+    ROPE_FACTORS = 2, /* so does its rope_freqs tensor, if it has one */
+};
+/* base_key names the base's metadata key, base its value where the file has none. */
+int model_rope(struct model *m, struct rope *r, const char *base_key, f32 base, u32 flags,
+               glim_err *e);
 
 /* Typed metadata under the architecture's prefix: required, or with a default when absent; out of
  * [lo, hi] is an error naming the key. */
@@ -85,6 +93,6 @@ int model_u32(struct model *m, const char *key, u32 lo, u32 hi, u32 *out, glim_e
 int model_u32_or(struct model *m, const char *key, u32 lo, u32 hi, u32 def, u32 *out, glim_err *e);
 int model_f32_or(struct model *m, const char *key, f32 def, f32 *out, glim_err *e);
 
-extern const struct arch llama_arch;
+extern const struct arch llama_arch, qwen2_arch, qwen3_arch, granite_arch, gemma3_arch;
 
 #endif

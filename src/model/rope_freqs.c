@@ -65,27 +65,31 @@ static int read_scaling(struct model *m, u32 n, f32 base, struct scaling *s, f32
     return GLIM_OK;
 }
 
-const struct weight *model_rope(struct model *m, u32 n, const struct weight *freqs, f32 *factor,
-                                glim_err *e) {
-    f32 base;
-    struct scaling s;
+int model_rope(struct model *m, struct rope *r, const char *base_key, f32 base, u32 flags,
+               glim_err *e) {
+    struct scaling s = {.factor = 1};
+    u32 n;
+    int rc;
+    r->factor = 1;
+    if ((rc = model_u32_or(m, "rope.dimension_count", 2, m->hp.head_dim, m->hp.head_dim, &n, e)) <
+            0 ||
+        (rc = model_f32_or(m, base_key, base, &base, e)) < 0) {
+        return rc;
+    }
     if (n % 2) {
-        fail(e, GLIM_FORMAT, "%s: %s.rope.dimension_count %u is odd", m->name, m->arch->name, n);
-        return NULL;
+        return fail(e, GLIM_FORMAT, "%s: %s.rope.dimension_count %u is odd", m->name, m->arch->name,
+                    n);
     }
-    if (model_f32_or(m, "rope.freq_base", 10000, &base, e) < 0) return NULL;
     if (!(base > 1)) {
-        fail(e, GLIM_FORMAT, "%s: %s.rope.freq_base is %g; must be above 1", m->name, m->arch->name,
-             (f64)base);
-        return NULL;
+        return fail(e, GLIM_FORMAT, "%s: %s.%s is %g; must be above 1", m->name, m->arch->name,
+                    base_key, (f64)base);
     }
-    if (read_scaling(m, n, base, &s, factor, e) < 0) return NULL;
+    if ((flags & ROPE_SCALED) && (rc = read_scaling(m, n, base, &s, &r->factor, e)) < 0) return rc;
+    const struct weight *freqs =
+        flags & ROPE_FACTORS ? model_weight_opt(m, 1, n / 2, "rope_freqs.weight") : NULL;
     struct weight *w = arena_get(&m->arena, sizeof *w);
     f32 *f = arena_array(&m->arena, n / 2, sizeof *f);
-    if (!w || !f) {
-        fail(e, GLIM_NOMEM, "%s: out of memory (rope)", m->name);
-        return NULL;
-    }
+    if (!w || !f) return fail(e, GLIM_NOMEM, "%s: out of memory (rope)", m->name);
     for (u32 j = 0; j < n / 2; j++) {
         f64 inv = pow((f64)base, -2.0 * j / n), divided = inv / (f64)s.factor;
         f64 ramp = s.yarn ? fmin(fmax(((f64)j - s.lo) / (s.hi - s.lo), 0), 1) : 1;
@@ -96,18 +100,17 @@ const struct weight *model_rope(struct model *m, u32 n, const struct weight *fre
             by = (f64)file;
         }
         f[j] = (f32)((inv * (1 - ramp) + divided * ramp) / by);
-        if (!isfinite(f[j])) {
-            fail(e, GLIM_FORMAT, "%s: rope frequency %u is not finite: %s", m->name, j,
-                 freqs ? "rope_freqs.weight holds a zero or a value that is not finite"
-                       : "the rope scaling factor is too small");
-            return NULL;
-        }
+        if (isfinite(f[j])) continue;
+        return fail(e, GLIM_FORMAT, "%s: rope frequency %u is not finite: %s", m->name, j,
+                    freqs ? "rope_freqs.weight holds a zero or a value that is not finite"
+                          : "the rope scaling factor is too small");
     }
-    *w = (struct weight){.name = "rope_inv_freq",
+    *w = (struct weight){.name = base_key,
                          .data = (const u8 *)f,
                          .type = QUANT_F32,
                          .rows = 1,
                          .cols = n / 2,
                          .pitch = n / 2 * sizeof *f};
-    return w;
+    r->inv_freq = w;
+    return GLIM_OK;
 }

@@ -16,8 +16,8 @@ int loaded_open(struct loaded *l, struct engine *g, const char *path, glim_err *
 }
 
 void loaded_close(struct loaded *l) {
-    for (u32 i = 0; i < COUNT(l->pools); i++)
-        kv_pool_free(&l->pools[i]);
+    for (u32 i = 0; i < COUNT(l->caches); i++)
+        kv_cache_free(&l->caches[i]);
     model_close(&l->model);
 }
 
@@ -57,7 +57,7 @@ int session_plan(struct loaded *l, const glim_session_params *params, glim_plan 
     if (rc == GLIM_OK) {
         *plan = (glim_plan){.n_ctx = p.n_ctx,
                             .weights = l->model.weight_bytes,
-                            .kv = kv_bytes(&l->model, p.kv == GLIM_KV_F16, p.n_ctx),
+                            .kv = kv_bytes(&l->model, p.kv == GLIM_KV_F16, p.n_ctx, p.n_batch),
                             .activations = prog.bytes};
         plan->total = plan->weights + plan->kv + plan->activations;
     }
@@ -82,9 +82,9 @@ static int allocate(struct session *s, const glim_session_params *p, glim_err *e
         return fail(e, GLIM_NOMEM, "out of memory (session)");
     }
     bool f16 = p->kv == GLIM_KV_F16;
-    struct kv_pool *pool = &l->pools[f16];
-    if (!pool->alloc) rc = kv_pool_init(pool, &l->model, f16, &l->engine->alloc, e);
-    if (rc == GLIM_OK) rc = kv_seq_init(&s->kv, pool, s->n_ctx, e);
+    struct kv_cache *cache = &l->caches[f16];
+    if (!cache->layers) rc = kv_cache_init(cache, &l->model, f16, &l->engine->alloc, e);
+    if (rc == GLIM_OK) rc = kv_seq_init(&s->kv, cache, s->n_ctx, s->n_batch, e);
     return rc;
 }
 
@@ -105,9 +105,12 @@ int session_open(struct session *s, struct loaded *l, const glim_session_params 
         session_close(s);
         return rc;
     }
-    s->seq.pages = s->kv.data;
+    for (u32 k = 0; k < KV_KINDS; k++) {
+        s->seq.pages[k] = s->kv.kinds[k].data;
+        s->seq.n_pages[k] = s->kv.kinds[k].max;
+    }
     s->step = (struct step){
-        .rows = s->rows, .out_rows = s->out_rows, .seqs = &s->seq, .kv = &s->kv.pool->layout};
+        .rows = s->rows, .out_rows = s->out_rows, .seqs = &s->seq, .kv = &s->kv.cache->layout};
     return GLIM_OK;
 }
 
@@ -206,9 +209,12 @@ int session_rewind(struct session *s, size_t n) {
     }
     s->running = false; /* a pass in flight is given up; its positions are written again */
     s->n_ids = (u32)n;
-    s->n_done = MIN(s->n_done, s->n_ids);
     s->n_logits = 0;
-    kv_seq_truncate(&s->kv, s->n_done);
+    u32 keep = MIN(s->n_done, s->n_ids);
+    s->n_done = kv_seq_truncate(&s->kv, keep);
+    /* Where a sliding window has moved on too far, the tokens kept are processed again. */
+    for (u32 i = s->n_done; i < keep; i++)
+        s->wanted[i] = 0;
     return GLIM_OK;
 }
 

@@ -10,7 +10,7 @@
 struct loaded {
     struct engine *engine; /* borrowed */
     struct model model;
-    struct kv_pool pools[2]; /* f32, f16; made when first wanted */
+    struct kv_cache caches[2]; /* f32, f16; made when first wanted */
 };
 /* Opens path on an engine. *l must stay where it is. */
 int loaded_open(struct loaded *l, struct engine *g, const char *path, glim_err *e);
