@@ -88,6 +88,7 @@ static void ok(const struct run *r, int rc) {
 /* Feeds tokens [from, to) in chunks and stores their logits at out[to - from][n_vocab]. */
 static void logits_of(struct run *r, const i32 *tokens, u32 from, u32 to, u32 chunk, u32 n_vocab,
                       f32 *out) {
+    ok(r, glim_wait(r->session)); /* a rewind may have left tokens to process again */
     for (u32 at = from; at < to; at += chunk) {
         u32 n = MIN(chunk, to - at);
         ok(r, glim_feed(r->session, tokens + at, n, GLIM_LOGITS_ALL));
