@@ -43,7 +43,8 @@ static void cache_make(struct rig *r, struct cache *c, const struct attend_case 
         c->layers[i] = (struct kv_layer){
             .k_off = at, .v_off = at + half, .n_heads = k->kv_heads, .head_dim = k->e};
     }
-    c->layout = (struct kv_layout){c->layers, LAYERS, at, f16};
+    c->layout = (struct kv_layout){
+        .layers = c->layers, .n_layers = LAYERS, .page_bytes = {[KV_FULL] = at}, .f16 = f16};
     c->n_pages = (k->n + KV_PAGE - 1) / KV_PAGE;
     u32 all = c->n_pages * k->n_seqs;
     c->memory = arena_get(&r->arena, at * all);
@@ -53,7 +54,8 @@ static void cache_make(struct rig *r, struct cache *c, const struct attend_case 
         c->pages[s] = arena_array(&r->arena, c->n_pages, sizeof(u8 *));
         for (u32 i = 0; i < c->n_pages; i++) /* interleaved and backwards */
             c->pages[s][i] = c->memory + at * (all - 1 - (i * k->n_seqs + s));
-        c->seqs[s].pages = c->pages[s];
+        c->seqs[s] = (struct step_seq){.pages = {[KV_FULL] = c->pages[s]},
+                                       .n_pages = {[KV_FULL] = c->n_pages}};
     }
 }
 
@@ -222,7 +224,7 @@ static void store(struct rig *r) {
     for (u32 f16 = 0; f16 < 2; f16++) {
         struct cache c;
         cache_make(r, &c, &k, f16);
-        u64 size = c.layout.page_bytes * c.n_pages * k.n_seqs;
+        u64 size = c.layout.page_bytes[KV_FULL] * c.n_pages * k.n_seqs;
         u8 *first = malloc(size);
         struct step_row rows[] = {{.pos = KV_PAGE - 1, .seq = 1},
                                   {.pos = KV_PAGE, .seq = 1},

@@ -175,6 +175,8 @@ static void rope_model_open(struct rope_model *r) {
     r->m.hp.n_ctx = 4096;
     assert_int_equal(source_bytes(&s, r->b.p, r->b.n, "rope.gguf", &mem_libc, &e), 0);
     if (gguf_open_source(&r->m.gguf, s, &r->m.arena, quant_size, &e)) fail_test("%s", e.msg);
+    r->m.used = arena_array(&r->m.arena, r->m.gguf.n_tensors, sizeof *r->m.used);
+    assert_non_null(r->m.used);
 }
 static void rope_model_close(struct rope_model *r) {
     model_close(&r->m);
@@ -186,18 +188,19 @@ static void kv_f32(struct build *b, const char *key, f32 v) {
 }
 
 /* The frequencies that a model computes, against PyTorch's. */
-static void check_freqs(struct rope_model *r, u32 n, const struct weight *freqs, const f32 *want,
-                        f32 want_factor) {
+static void check_freqs(struct rope_model *r, u32 n, const f32 *want, f32 want_factor) {
     glim_err e = {0};
-    f32 factor = 0;
+    struct rope rope;
     rope_model_open(r);
-    const struct weight *w = model_rope(&r->m, n, freqs, &factor, &e);
-    if (!w) fail_test("%s", e.msg);
-    assert_int_equal(w->cols, n / 2);
-    near_one("attention factor", 0, 0, (f64)factor, (f64)want_factor, 1e-6 * (f64)want_factor);
+    r->m.hp.head_dim = n;
+    if (model_rope(&r->m, &rope, "rope.freq_base", 10000, ROPE_SCALED | ROPE_FACTORS, &e)) {
+        fail_test("%s", e.msg);
+    }
+    assert_int_equal(rope.inv_freq->cols, n / 2);
+    near_one("attention factor", 0, 0, (f64)rope.factor, (f64)want_factor, 1e-6 * (f64)want_factor);
     for (u32 j = 0; j < n / 2; j++) {
         f32 f;
-        memcpy(&f, w->data + 4 * j, 4);
+        memcpy(&f, rope.inv_freq->data + 4 * j, 4);
         near_one("inv_freq", 0, j, (f64)f, (f64)want[j], 1e-6 * (f64)want[j]);
     }
     rope_model_close(r);
@@ -209,10 +212,10 @@ static void test_plain_freqs(void **state) {
     struct rope_model r = {0};
     build_head(&r.b, 3, 0, 1);
     kv_f32(&r.b, "llama.rope.freq_base", 5e5f);
-    check_freqs(&r, 32, NULL, inv.x, 1);
+    check_freqs(&r, 32, inv.x, 1);
     inv = golden_get(&ops, "rope_neox", "inv_freq"); /* the base is 10000 where no key says */
     build_head(&r.b, 3, 0, 0);
-    check_freqs(&r, 32, NULL, inv.x, 1);
+    check_freqs(&r, 32, inv.x, 1);
 }
 
 /* llama3 scaling as a file carries it: divisors in rope_freqs, made here from the published rule
@@ -228,14 +231,13 @@ static void test_llama3_freqs(void **state) {
         f64 f = turns > 4 ? 1 : turns < 1 ? 8 : 1 / ((1 - smooth) / 8 + smooth);
         by[j] = (f32)f;
     }
-    struct weight freqs = {.name = "rope_freqs.weight",
-                           .data = (const u8 *)by,
-                           .rows = 1,
-                           .cols = 32,
-                           .pitch = sizeof by};
-    build_head(&r.b, 3, 0, 1);
+    const u64 dims[1] = {32};
+    build_head(&r.b, 3, 1, 1);
     kv_f32(&r.b, "llama.rope.freq_base", 5e5f);
-    check_freqs(&r, 64, &freqs, inv.x, 1);
+    build_tensor(&r.b, "rope_freqs.weight", 1, dims, QUANT_F32, 0);
+    build_pad(&r.b, 32);
+    build_bytes(&r.b, by, sizeof by);
+    check_freqs(&r, 64, inv.x, 1);
 }
 
 static void test_yarn_freqs(void **state) {
@@ -253,7 +255,7 @@ static void test_yarn_freqs(void **state) {
             kv_f32(&r.b, "llama.rope.scaling.yarn_beta_fast", 32);
             kv_f32(&r.b, "llama.rope.scaling.yarn_beta_slow", 1);
         }
-        check_freqs(&r, 64, NULL, inv.x, factor.x[0]);
+        check_freqs(&r, 64, inv.x, factor.x[0]);
     }
 }
 
@@ -266,10 +268,10 @@ static void test_linear_freqs(void **state) {
     build_head(&r.b, 3, 0, 2);
     build_kv_str(&r.b, "llama.rope.scaling.type", "linear");
     kv_f32(&r.b, "llama.rope.scaling.factor", 2.5f);
-    check_freqs(&r, 32, NULL, want, 1);
+    check_freqs(&r, 32, want, 1);
     build_head(&r.b, 3, 0, 1); /* as older files say it */
     kv_f32(&r.b, "llama.rope.scale_linear", 2.5f);
-    check_freqs(&r, 32, NULL, want, 1);
+    check_freqs(&r, 32, want, 1);
 }
 
 /* ---- Matrix products ------------------------------------------------------------------------- */
@@ -372,7 +374,8 @@ static void pick_and_add(struct rig *r) {
     for (u32 i = 0; i < COUNT(out_rows); i++)
         assert_memory_equal(mat_row(&a[0], i), mat_row(&x, out_rows[i]), 37 * sizeof(f32));
     struct mat b[3] = {mat_new(r, 11, 37, DT_F32), x, z};
-    rig_run(r, OP_ADD, NULL, b, 3);
+    struct add_params once = {1};
+    rig_run(r, OP_ADD, &once, b, 3);
     for (u32 t = 0; t < 11; t++) {
         for (u32 j = 0; j < 37; j++)
             assert_true(mat_row(&b[0], t)[j] == mat_row(&x, t)[j] + mat_row(&z, t)[j]);
