@@ -9,11 +9,10 @@
 #pragma GCC target("avx2,fma,f16c")
 #endif
 
-#define SIMD(name)    name##_avx2
-#define SIMD_NAME     "avx2"
-#define SIMD_HAS_ROWS 0
-#define SIMD_HAS_TILE 0
+#define SIMD(name) name##_avx2
+#define SIMD_NAME  "avx2"
 #include "isa_avx2.inc"
+#include "simd_rows_avx2.inc"
 #include "simd.inc"
 
 #ifdef __clang__

@@ -11,10 +11,8 @@
 #pragma GCC target("avx512f,avx512bw,avx512vl,avx512dq,avx512vnni,avx2,fma,f16c")
 #endif
 
-#define SIMD(name)    name##_avx512
-#define SIMD_NAME     "avx512"
-#define SIMD_HAS_ROWS 1
-#define SIMD_HAS_TILE 1
+#define SIMD(name) name##_avx512
+#define SIMD_NAME  "avx512"
 #include "isa_avx512.inc"
 #include "simd_rows_avx512.inc"
 #include "simd.inc"
