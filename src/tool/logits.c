@@ -64,7 +64,7 @@ static bool put_rows(const struct logits *l, size_t first, size_t n) {
             print_top(l, row, first + i);
         else
             fwrite(row, sizeof *row, l->vocab,
-                   stdout); /* little endian, like all machines we run on */
+                   stdout); /* all machines that glim runs on are little endian */
     }
     return options_flush();
 }
@@ -117,12 +117,10 @@ static int with_model(struct logits *l, glim_err *e) {
                   info.n_ctx_train);
     }
     if (rc < 0) return options_failed(e);
+    u64 fit = MAX(ROW_BYTES / ((u64)l->vocab * sizeof(f32)), 1u);
+    l->max_rows = l->all ? (u32)MIN(fit, MIN(l->batch, l->n)) : 1;
     glim_session_params p = {
-        .n_ctx = (u32)l->n, .n_batch = l->batch, .max_logits = 1, .exact = !l->fast};
-    if (l->all) {
-        u64 most = ROW_BYTES / ((u64)l->vocab * sizeof(f32));
-        p.max_logits = (u32)MIN(MAX(most, 1u), (u64)l->batch);
-    }
+        .n_ctx = (u32)l->n, .n_batch = l->batch, .max_logits = l->max_rows, .exact = !l->fast};
     rc = glim_session_open(&l->session, l->model, &p, e);
     int code = rc < 0 ? options_failed(e) : work(l);
     glim_session_close(l->session);

@@ -38,7 +38,7 @@ static void on_interrupt(int signal_number) {
 
 /* The first Ctrl-C ends the answer, the second one the program. */
 static void catch_interrupt(void) {
-    struct sigaction a = {.sa_handler = on_interrupt, .sa_flags = (int)SA_RESETHAND};
+    struct sigaction a = {.sa_handler = on_interrupt, .sa_flags = (int)(SA_RESETHAND | SA_RESTART)};
     struct sigaction old;
     if (sigaction(SIGINT, NULL, &old) == 0 && old.sa_handler != SIG_IGN)
         sigaction(SIGINT, &a, NULL);
