@@ -10,6 +10,7 @@
 struct ref_llama {
     struct gguf g;
     struct arena arena;
+    f32 **decoded; /* per tensor, when first asked for */
     bool fast, f16_kv;
     u32 n_layers, d, heads, e, vocab, rot, window;
     u32 kv[64], ff[64]; /* per layer */
@@ -35,12 +36,14 @@ static inline f32 *ref_tensor(struct ref_llama *r, const char *name, bool *quant
     const struct gguf_tensor *t = gguf_tensor(&r->g, name);
     if (!t) return NULL;
     const struct quant *q = quant_find(t->type);
-    f32 *x = arena_array(&r->arena, t->dims[0] * t->dims[1], sizeof *x);
-    assert_non_null(x);
-    for (u64 i = 0; i < t->dims[1]; i++)
-        quant_row(q, t->data + i * (t->bytes / t->dims[1]), 0, t->dims[0], x + i * t->dims[0]);
+    f32 **x = &r->decoded[t - r->g.tensors];
     if (quantised) *quantised = q->block_len > 1;
-    return x;
+    if (*x) return *x;
+    *x = arena_array(&r->arena, t->dims[0] * t->dims[1], sizeof **x);
+    assert_non_null(*x);
+    for (u64 i = 0; i < t->dims[1]; i++)
+        quant_row(q, t->data + i * (t->bytes / t->dims[1]), 0, t->dims[0], *x + i * t->dims[0]);
+    return *x;
 }
 static inline f32 *ref_layer(struct ref_llama *r, u32 i, const char *name, bool *quantised) {
     char full[64];
@@ -53,6 +56,8 @@ static inline void ref_open(struct ref_llama *r, const char *path, bool fast, bo
     *r = (struct ref_llama){.fast = fast, .f16_kv = f16_kv};
     arena_init(&r->arena, &mem_libc);
     if (gguf_open(&r->g, path, &r->arena, quant_size, &e)) fail_test("%s", e.msg);
+    r->decoded = arena_array(&r->arena, r->g.n_tensors, sizeof *r->decoded);
+    assert_non_null(r->decoded);
     r->n_layers = ref_u32(r, "llama.block_count", 0);
     r->d = ref_u32(r, "llama.embedding_length", 0);
     r->heads = ref_u32(r, "llama.attention.head_count", 0);
