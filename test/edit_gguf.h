@@ -218,4 +218,25 @@ static inline struct temp edit_gguf(const char *from, const struct edit *e, u32 
     return to;
 }
 
+/* A copy with all matrices in another format. */
+static inline struct temp edit_all_as(const char *from, u32 type) {
+    struct arena arena;
+    struct gguf g;
+    glim_err err = {0};
+    arena_init(&arena, &mem_libc);
+    if (gguf_open(&g, from, &arena, quant_size, &err)) fail_test("%s", err.msg);
+    struct edit *e = arena_array(&arena, g.n_tensors, sizeof *e);
+    assert_non_null(e);
+    u32 n = 0;
+    for (u64 i = 0; i < g.n_tensors; i++) {
+        if (g.tensors[i].n_dims < 2) continue;
+        e[n++] = (struct edit){
+            .tensor = arena_text(&arena, g.tensors[i].name), .as = EDIT_TYPE, .u = type};
+    }
+    struct temp t = edit_gguf(from, e, n);
+    gguf_close(&g);
+    arena_free(&arena);
+    return t;
+}
+
 #endif

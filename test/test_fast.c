@@ -131,20 +131,8 @@ static void test_mixed_formats(void **state) {
 static void test_fixture(void **state) {
     (void)state;
     static const u32 types[] = {QUANT_Q8_0, QUANT_Q4_0, QUANT_Q4_1, QUANT_F16, QUANT_BF16};
-    static const char *const parts[] = {"attn_q",   "attn_k", "attn_v",  "attn_output",
-                                        "ffn_gate", "ffn_up", "ffn_down"};
     for (u32 i = 0; i < COUNT(types); i++) {
-        struct edit e[1 + 4 * COUNT(parts)];
-        char names[COUNT(e)][40];
-        u32 n = 0;
-        snprintf(names[n++], sizeof names[0], "token_embd.weight");
-        for (u32 layer = 0; layer < 4; layer++) {
-            for (u32 j = 0; j < COUNT(parts); j++)
-                snprintf(names[n++], sizeof names[0], "blk.%u.%s.weight", layer, parts[j]);
-        }
-        for (u32 j = 0; j < n; j++)
-            e[j] = (struct edit){.tensor = names[j], .as = EDIT_TYPE, .u = types[i]};
-        struct temp t = edit_gguf("test/data/llama.gguf", e, n);
+        struct temp t = edit_all_as("test/data/llama.gguf", types[i]);
         check(t.path, quant_find(types[i])->name);
         temp_remove(&t);
     }

@@ -47,8 +47,11 @@ static bool conflict(const struct prog *p, const struct op *a, const struct op *
             }
         }
     }
-    /* The cache: a store, then reads of the same layer (their first parameter). */
-    return a->code == OP_KV_STORE && b->code == OP_ATTEND && a->params[0] == b->params[0];
+    /* The cache: two ops on the same layer (their first parameter), one of which stores. */
+    bool a_cache = a->code == OP_KV_STORE || a->code == OP_ATTEND;
+    bool b_cache = b->code == OP_KV_STORE || b->code == OP_ATTEND;
+    bool store = a->code == OP_KV_STORE || b->code == OP_KV_STORE;
+    return a_cache && b_cache && store && a->params[0] == b->params[0];
 }
 
 int prog_plan(struct prog *p, glim_err *e) {
