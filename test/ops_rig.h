@@ -15,7 +15,8 @@
 
 #define EPS 0x1p-24 /* half a unit in the last place of 1.0f */
 
-enum { RIG_THREADS = 3, RIG_PAD = 64, RIG_FILL = 0xa5 };
+/* Memory that nothing was stored to holds NaN. */
+enum { RIG_THREADS = 3, RIG_PAD = 64, RIG_FILL = 0xff };
 
 struct rig {
     struct arena arena;
