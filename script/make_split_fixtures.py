@@ -17,15 +17,31 @@ from tokenizers.pre_tokenizers import ByteLevel, Digits, Sequence, Split
 
 LLAMA3 = (r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*"
           r"|\s*[\r\n]+|\s+(?!\S)|\s+")
+TAIL = r"| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+UPPER, LOWER = r"[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]", r"[\p{Ll}\p{Lm}\p{Lo}\p{M}]"
+SHORT = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)?"
+
+
+def cased(end, digits):
+    return Sequence([Split(Regex(rf"[^\r\n\p{{L}}\p{{N}}]?{UPPER}*{LOWER}+{end}|"
+                                 rf"[^\r\n\p{{L}}\p{{N}}]?{UPPER}+{LOWER}*{end}|{digits}{TAIL}"), "isolated"),
+                     ByteLevel(add_prefix_space=False, use_regex=False)])
+
+
 RULES = {
     "smollm": Sequence([Digits(True), ByteLevel(add_prefix_space=False)]),
     "gpt2": ByteLevel(add_prefix_space=False),
     "llama-bpe": Sequence([Split(Regex(LLAMA3), "isolated"),
                            ByteLevel(add_prefix_space=False, use_regex=False)]),
+    "qwen2": Sequence([Split(Regex(LLAMA3.replace("{1,3}", "")), "isolated"),
+                       ByteLevel(add_prefix_space=False, use_regex=False)]),
+    "tekken": cased("", r"\p{N}"),
+    "gpt-4o": cased(SHORT, r"\p{N}{1,3}"),
 }
 BITS = """don't I'M we'll 'S 'Re 've 'LL 'd 'x ' '' '\u017f hello World 1 22 333 4444 \u216b \u00bd \u0663
 \u00e9 e\u0301 \u65e5\u672c \U0001f600 \U0001f468\u200d\U0001f469\u200d\U0001f467 \U0001f1e9\U0001f1ea \u200b \u00df \u01c5
-\u02b0 \u0300 \ufeff \u0915\u094d\u0937 \ud55c\uad6d \ufffd _ - ... ( ) a b A \x1c \x7f""".split()
+\u02b0 \u0300 \ufeff \u0915\u094d\u0937 \ud55c\uad6d \ufffd _ - ... ( ) a b A \x1c \x7f AbC \u01c5a A\u65e5B \u0300A \u0301\u02b0B Ab's X'LL / //\n a/b
+\u0130 \u00c9\u00e9""".split()
 BLANKS = [" ", " ", "  ", "    ", "\n", "\n\n", "\r\n", "\t", "\x0b", "\u00a0", "\u2028", "\u3000", "\x85"]
 FIXED = ["x  1  22 y", "12345", "a\n\n\n\nb", "...\r\n\r\nx", " \n \n x", "\n  ", "   ", "a   ", "!?\n\n",
          "it'S WE'Ve", "' s", "\u00a0x", "\tx", "  x", " 1", "  1", "a'1", "1's", "\u017f'\u017f"]

@@ -1,15 +1,17 @@
 #!/usr/bin/env python3
 """Writes the tokenizer fixtures in test/data from what other programs computed.
 
-    python3 script/make_token_fixtures.py ORACLE_JSON SMOLLM2_JSON SMOLLM2_GGUF
+    python3 script/make_token_fixtures.py ORACLE_FOLDER SMOLLM2_JSON SMOLLM2_GGUF
 
-ORACLE_JSON: strings and ids per tokenizer, of which "llama" is used (control tokens recognised, BOS
-as the metadata says). SMOLLM2_JSON: llama.cpp's ids of the SmolLM2 vocabulary. SMOLLM2_GGUF: that
-model. Needs the Python package gguf.
+ORACLE_FOLDER: tokenizer.golden.json (strings and ids per small model, control tokens recognised, BOS as
+the metadata says) and the models. SMOLLM2_JSON: llama.cpp's ids of the SmolLM2 vocabulary. SMOLLM2_GGUF:
+that model. Needs the Python package gguf.
 
-llama.tokens, smollm2.tokens: one line per string: "plain" or "special" (control tokens recognised),
-the string's bytes in hex ("-" for none), the ids. Strings that are not UTF-8 are left out: the other
-engine replaces their bad bytes, glim keeps them.
+NAME.tokens: one line per string: "plain" or "special" (control tokens recognised), the string's bytes
+in hex ("-" for none), the ids. Strings that are not UTF-8 are left out: the other engine replaces their
+bad bytes, glim keeps them.
+
+gemma4-e2b-tokenizer.gguf, lfm2-tokenizer.gguf: the tokenizers of small models that are not in test/data.
 
 smollm2-tokenizer.gguf: the model's tokenizer cut down to what those strings can touch, so that the
 test needs no model: control tokens, single bytes, and each merge whose joined text occurs in a string
@@ -73,13 +75,28 @@ def reduce(model, texts, path):
     print(f"{path}: {len(ids)} tokens, {len(kept)} merges, {path.stat().st_size} bytes")
 
 
+def copy_tokenizer(model, path):
+    """The tokenizer of a model, all of it."""
+    reader = GGUFReader(model)
+    w = GGUFWriter(path, reader.fields["general.architecture"].contents())
+    for key, field in reader.fields.items():
+        if key.startswith("tokenizer."):
+            sub = field.types[1] if len(field.types) > 1 else None
+            w.add_key_value(key, field.contents(), field.types[0], sub_type=sub)
+    w.write_header_to_file()
+    w.write_kv_data_to_file()
+    w.close()
+
+
 def main():
-    oracle, smollm2, model = sys.argv[1:]
-    cases = json.loads(Path(oracle).read_text())["llama"]
-    write_tokens(DATA / "llama.tokens",
-                 ["llama.cpp (August 2026), test/data/llama.gguf, control tokens parsed, BOS"],
-                 [line("special", c["text"], c["ids"]) for c in cases])
-    reference = json.loads(Path(smollm2).read_text())
+    oracle, smollm2, model = map(Path, sys.argv[1:])
+    for name, cases in json.loads((oracle / "tokenizer.golden.json").read_text()).items():
+        write_tokens(DATA / f"{name}.tokens",
+                     [f"llama.cpp (August 2026), {name}.gguf, control tokens parsed, BOS"],
+                     [line("special", c["text"], c["ids"]) for c in cases])
+    for name in ("gemma4-e2b", "lfm2"):
+        copy_tokenizer(oracle / f"{name}.gguf", DATA / f"{name}-tokenizer.gguf")
+    reference = json.loads(smollm2.read_text())
     cases = [c for c in reference["cases"] if "text" in c]
     lines = [line(mode, c["text"], c[mode]) for c in cases for mode in ("plain", "special")]
     write_tokens(DATA / "smollm2.tokens",

@@ -11,9 +11,10 @@
 
 #define MODEL "models/SmolLM2-135M-Instruct.Q4_1.gguf" /* present where it was fetched */
 
+/* Time that this process computed: others on the machine do not count. */
 static inline f64 seconds(void) {
     struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
     return (f64)t.tv_sec + 1e-9 * (f64)t.tv_nsec;
 }
 
@@ -66,6 +67,68 @@ static inline void assert_spells(const struct vocab *v, const i32 *ids, i64 n, s
         at += piece.n;
     }
     assert_int_equal(at, text.n);
+}
+
+/* Lines of script/make_token_fixtures.py. original: what an id is called there, or NULL. */
+static inline u32 check_reference(const struct vocab *v, const char *path,
+                                  const struct gguf_kv *original) {
+    FILE *f = fopen(path, "r");
+    if (!f) fail_test("%s is missing", path);
+    char *line = NULL;
+    size_t room = 0;
+    u32 cases = 0;
+    while (getline(&line, &room, f) > 0) {
+        if (line[0] == '#') continue;
+        char *mode = strtok(line, " \n"), *hex = strtok(NULL, " \n");
+        u32 flags = VOCAB_BEGIN | VOCAB_END | (strcmp(mode, "special") ? 0 : VOCAB_SPECIAL);
+        struct str text = {hex, hex[0] == '-' ? 0 : strlen(hex) / 2};
+        for (size_t i = 0; i < text.n; i++) {
+            u32 byte;
+            assert_int_equal(sscanf(hex + 2 * i, "%2x", &byte), 1);
+            hex[i] = (char)byte;
+        }
+        i64 n, i = 0;
+        i32 *ids = encode_text(v, text, flags, &n);
+        for (char *want; (want = strtok(NULL, " \n")); i++) {
+            i64 id = i < n ? ids[i] : -1;
+            if (original && id >= 0) id = gguf_item_int(original, (u64)id);
+            if (id == strtol(want, NULL, 10)) continue;
+            fail_test("'%.*s' (%s): id %u is %d, expected %s", STR(text), mode, (u32)i, (i32)id,
+                      want);
+        }
+        if (i != n) fail_test("'%.*s' (%s): %u ids too many", STR(text), mode, (u32)(n - i));
+        free(ids);
+        cases++;
+    }
+    free(line);
+    fclose(f);
+    return cases;
+}
+
+/* A text of n bytes that repeats unit must come back, in time and in memory linear in it. */
+static inline void check_long(const char *path, const char *unit, size_t n, f64 limit) {
+    struct load l;
+    struct vocab *v = open_vocab(&l, path);
+    char *text = malloc(n);
+    assert_non_null(text);
+    for (size_t i = 0, k = strlen(unit); i < n; i++)
+        text[i] = unit[i % k];
+    struct count_alloc count;
+    count_alloc_init(&count);
+    glim_err e = {0};
+    i32 *ids = malloc(n * sizeof *ids);
+    assert_non_null(ids);
+    f64 start = seconds();
+    i64 got = vocab_encode(v, (struct str){text, n}, VOCAB_SPECIAL, ids, n, &count.alloc, &e);
+    f64 took = seconds() - start;
+    assert_true(got > 0);
+    if (took > limit) fail_test("%zu bytes of '%s' took %.1f s", n, unit, took);
+    assert_true(count.peak <= 64 * n + 4096);
+    assert_int_equal(count.live, 0);
+    assert_spells(v, ids, got, (struct str){text, n});
+    free(ids);
+    free(text);
+    load_free(&l);
 }
 
 /* Byte-level spelling of the 256 bytes, in order, as UTF-8. */

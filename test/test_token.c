@@ -7,48 +7,24 @@
 
 /* ---- Other engines' ids ---------------------------------------------------------------------- */
 
-/* Lines of script/make_token_fixtures.py. original: what an id is called there, or NULL. */
-static u32 check_reference(const struct vocab *v, const char *path,
-                           const struct gguf_kv *original) {
-    FILE *f = fopen(path, "r");
-    if (!f) fail_test("%s is missing", path);
-    char *line = NULL;
-    size_t room = 0;
-    u32 cases = 0;
-    while (getline(&line, &room, f) > 0) {
-        if (line[0] == '#') continue;
-        char *mode = strtok(line, " \n"), *hex = strtok(NULL, " \n");
-        u32 flags = VOCAB_BEGIN | VOCAB_END | (strcmp(mode, "special") ? 0 : VOCAB_SPECIAL);
-        struct str text = {hex, hex[0] == '-' ? 0 : strlen(hex) / 2};
-        for (size_t i = 0; i < text.n; i++) {
-            u32 byte;
-            assert_int_equal(sscanf(hex + 2 * i, "%2x", &byte), 1);
-            hex[i] = (char)byte;
-        }
-        i64 n, i = 0;
-        i32 *ids = encode_text(v, text, flags, &n);
-        for (char *want; (want = strtok(NULL, " \n")); i++) {
-            i64 id = i < n ? ids[i] : -1;
-            if (original && id >= 0) id = gguf_item_int(original, (u64)id);
-            if (id == strtol(want, NULL, 10)) continue;
-            fail_test("'%.*s' (%s): id %u is %d, expected %s", STR(text), mode, (u32)i, (i32)id,
-                      want);
-        }
-        if (i != n) fail_test("'%.*s' (%s): %u ids too many", STR(text), mode, (u32)(n - i));
-        free(ids);
-        cases++;
-    }
-    free(line);
-    fclose(f);
-    return cases;
-}
-
-static void test_llama_reference(void **state) {
+/* One small model for each tokenizer and pre-tokenizer. */
+static void test_small_models(void **state) {
     (void)state;
-    struct load l;
-    struct vocab *v = open_vocab(&l, "test/data/llama.gguf");
-    assert_int_equal(check_reference(v, "test/data/llama.tokens", NULL), 10);
-    load_free(&l);
+    static const char *const names[][2] = {{"gemma4-e2b-tokenizer", "gemma4-e2b"},
+                                           {"gemma3", "gemma3"},
+                                           {"lfm2-tokenizer", "lfm2"},
+                                           {"qwen2", "qwen2"},
+                                           {"llama", "llama"},
+                                           {"granite", "granite"}};
+    for (u32 i = 0; i < COUNT(names); i++) {
+        char model[64], tokens[64];
+        snprintf(model, sizeof model, "test/data/%s.gguf", names[i][0]);
+        snprintf(tokens, sizeof tokens, "test/data/%s.tokens", names[i][1]);
+        struct load l;
+        struct vocab *v = open_vocab(&l, model);
+        assert_int_equal(check_reference(v, tokens, NULL), 10);
+        load_free(&l);
+    }
 }
 
 static void test_smollm2_reference_cut_down(void **state) {
@@ -98,7 +74,9 @@ static void test_words(void **state) {
     static const struct {
         const char *name;
         split_fn *split;
-    } rules[] = {{"smollm", split_digits_gpt2}, {"gpt2", split_gpt2}, {"llama-bpe", split_llama3}};
+    } rules[] = {{"smollm", split_digits_gpt2}, {"gpt2", split_gpt2},
+                 {"llama-bpe", split_llama3},   {"qwen2", split_qwen2},
+                 {"tekken", split_tekken},      {"gpt-4o", split_o200k}};
     FILE *f = fopen("test/data/words.txt", "r");
     assert_non_null(f);
     char line[4096], bytes[2048];
@@ -161,32 +139,6 @@ static void test_round_trip_of_any_bytes(void **state) {
 }
 
 /* ---- Long words ------------------------------------------------------------------------------ */
-
-/* A text of n bytes that repeats unit must come back, in time and in memory linear in it. */
-static void check_long(const char *path, const char *unit, size_t n, f64 limit) {
-    struct load l;
-    struct vocab *v = open_vocab(&l, path);
-    char *text = malloc(n);
-    assert_non_null(text);
-    for (size_t i = 0, k = strlen(unit); i < n; i++)
-        text[i] = unit[i % k];
-    struct count_alloc count;
-    count_alloc_init(&count);
-    glim_err e = {0};
-    i32 *ids = malloc(n * sizeof *ids);
-    assert_non_null(ids);
-    f64 start = seconds();
-    i64 got = vocab_encode(v, (struct str){text, n}, VOCAB_SPECIAL, ids, n, &count.alloc, &e);
-    f64 took = seconds() - start;
-    assert_true(got > 0);
-    if (took > limit) fail_test("%zu bytes of '%s' took %.1f s", n, unit, took);
-    assert_true(count.peak <= 64 * n + 4096);
-    assert_int_equal(count.live, 0);
-    assert_spells(v, ids, got, (struct str){text, n});
-    free(ids);
-    free(text);
-    load_free(&l);
-}
 
 static void test_one_long_line(void **state) {
     (void)state;
@@ -338,7 +290,7 @@ static void test_second_turn(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_llama_reference),
+        cmocka_unit_test(test_small_models),
         cmocka_unit_test(test_smollm2_reference_cut_down),
         cmocka_unit_test(test_smollm2_reference),
         cmocka_unit_test(test_words),

@@ -66,9 +66,13 @@ static void test_refused(void **state) {
         const char *says;
     } cases[] = {
         {{NULL, "gpt2", .add_bos = -1}, GLIM_FORMAT, "tokenizer.ggml.model|missing"},
-        {{"rwkv", "gpt2", .add_bos = -1}, GLIM_UNSUPPORTED, "'rwkv'|supported: gpt2"},
+        {{"rwkv", "gpt2", .add_bos = -1},
+         GLIM_UNSUPPORTED,
+         "'rwkv'|supported: gpt2, llama, gemma4"},
         {{"gpt2", NULL, .add_bos = -1}, GLIM_UNSUPPORTED, "tokenizer.ggml.pre|smollm|llama-bpe"},
-        {{"gpt2", "viking", .add_bos = -1}, GLIM_UNSUPPORTED, "'viking'|smollm|gpt2|llama-bpe"},
+        {{"gpt2", "viking", .add_bos = -1},
+         GLIM_UNSUPPORTED,
+         "'viking'|smollm|gpt2|llama-bpe|qwen2|tekken"},
         {{"gpt2", "gpt2", .kinds = {9}, .tokens = {"x"}, .add_bos = -1},
          GLIM_FORMAT,
          "token_type|256|9"},

@@ -101,7 +101,30 @@ static size_t to_last_newline(struct str t) {
     return end;
 }
 
-size_t split_llama3(struct str t) {
+/* \p{N}{1,max} */
+static size_t digits_of(struct str t, u32 max) {
+    size_t n = 0;
+    struct ch c;
+    for (u32 i = 0; i < max && (c = char_at(t, n)).flags & UNICODE_NUMBER; i++)
+        n += c.len;
+    return n;
+}
+
+/* The alternatives that begin with none of \p{L}\p{N}, from ?[^\s\p{L}\p{N}]+[\r\n]* on. slash:
+ * with [\r\n/]*. */
+static size_t symbols_or_blanks(struct str t, bool slash) {
+    size_t lead = t.p[0] == ' ', n = run_of_symbols(t, lead);
+    if (n > lead) {
+        for (struct ch c; is_newline(c = char_at(t, n)) || (slash && c.code == '/' && c.len);)
+            n++;
+        return n;
+    }
+    n = to_last_newline(t);
+    return n ? n : blanks(t, 0);
+}
+
+/* Llama 3's expression with \p{N}{1,max_digits}. */
+static size_t split_llama3_digits(struct str t, u32 max_digits) {
     size_t n = contraction(t, true);
     if (n) return n;
     struct ch c = char_at(t, 0);
@@ -111,20 +134,60 @@ size_t split_llama3(struct str t) {
         n = run_of(t, c.len, UNICODE_LETTER);
         if (n > c.len) return n;
     }
-    if (c.flags & UNICODE_NUMBER) { /* \p{N}{1,3} */
-        for (int digits = 0; digits < 3 && (c = char_at(t, n)).flags & UNICODE_NUMBER; digits++) {
-            n += c.len;
-        }
-        return n;
+    n = digits_of(t, max_digits);
+    return n ? n : symbols_or_blanks(t, false);
+}
+
+size_t split_llama3(struct str t) {
+    return split_llama3_digits(t, 3);
+}
+
+size_t split_qwen2(struct str t) {
+    return split_llama3_digits(t, 1);
+}
+
+/* U*L+ from i on, or where there is no L U+; i where there is no letter or mark. U takes all it
+ * can; L then goes on with lower case, or gets back the last character that both take. */
+static size_t cased_word(struct str t, size_t i) {
+    size_t end = i, both_end = i;
+    struct ch c;
+    while ((c = char_at(t, end)).flags & (UNICODE_LETTER | UNICODE_MARK) &&
+           !(c.flags & UNICODE_LOWER)) {
+        end += c.len;
+        if (!(c.flags & UNICODE_UPPER)) both_end = end;
     }
-    /*  ?[^\s\p{L}\p{N}]+[\r\n]* */
-    size_t lead = t.p[0] == ' ';
-    n = run_of_symbols(t, lead);
-    if (n > lead) {
-        while (is_newline(char_at(t, n)))
-            n++;
-        return n;
-    }
-    n = to_last_newline(t);
-    return n ? n : blanks(t, 0);
+    if (!(c.flags & UNICODE_LOWER)) return both_end > i ? both_end : end;
+    while ((c = char_at(t, end)).flags & (UNICODE_LETTER | UNICODE_MARK) &&
+           !(c.flags & UNICODE_UPPER))
+        end += c.len;
+    return end;
+}
+
+/* [^\r\n\p{L}\p{N}]?U*L+|[^\r\n\p{L}\p{N}]?U+L*: 0 where neither fits. */
+static size_t cased_word_with_lead(struct str t) {
+    struct ch c = char_at(t, 0);
+    if (c.flags & UNICODE_LETTER) return cased_word(t, 0);
+    if (c.flags & UNICODE_NUMBER || is_newline(c)) return 0;
+    size_t n = cased_word(t, c.len);
+    if (!(c.flags & UNICODE_MARK)) return n > c.len ? n : 0;
+    /* A mark may be the lead of a word that has an L in it; failing that it is an L itself. */
+    bool has_l = false;
+    for (size_t i = c.len; i < n && !has_l; i += c.len)
+        has_l = !((c = char_at(t, i)).flags & UNICODE_UPPER);
+    return has_l ? n : char_at(t, 0).len;
+}
+
+static size_t split_cased(struct str t, u32 max_digits, bool contractions) {
+    size_t n = cased_word_with_lead(t);
+    if (n) return contractions ? n + contraction((struct str){t.p + n, t.n - n}, true) : n;
+    n = digits_of(t, max_digits);
+    return n ? n : symbols_or_blanks(t, true);
+}
+
+size_t split_tekken(struct str t) {
+    return split_cased(t, 1, false);
+}
+
+size_t split_o200k(struct str t) {
+    return split_cased(t, 3, true);
 }

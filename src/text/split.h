@@ -20,5 +20,15 @@ split_fn split_digits_gpt2;
  * (?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|
  * \s*[\r\n]+|\s+(?!\S)|\s+ */
 split_fn split_llama3;
+/* Qwen 2: Llama 3's with every \p{N} a word of its own. */
+split_fn split_qwen2;
+/* Tekken (Mistral), where case separates words; U = [\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}],
+ * L = [\p{Ll}\p{Lm}\p{Lo}\p{M}]:
+ * [^\r\n\p{L}\p{N}]?U*L+|[^\r\n\p{L}\p{N}]?U+L*|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]*|
+ * \s*[\r\n]+|\s+(?!\S)|\s+ */
+split_fn split_tekken;
+/* GPT-4o and Llama 4: Tekken's with (?i:'s|'t|'re|'ve|'m|'ll|'d)? behind the first two
+ * alternatives, and \p{N}{1,3}. */
+split_fn split_o200k;
 
 #endif

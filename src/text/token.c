@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "text/bpe.h"
+#include "text/spm.h"
 
 void vocab_push(struct vocab_ids *ids, i32 id) {
     if (ids->n < ids->cap) ids->id[ids->n] = id;
@@ -158,30 +159,38 @@ static int read_ends(struct vocab *v, const struct gguf *g, glim_err *e) {
     return status == GLIM_NOT_FOUND ? 0 : status;
 }
 
-/* Tokenizers by tokenizer.ggml.model: how a token's text becomes bytes, and the algorithm. */
+/* Tokenizers by tokenizer.ggml.model, and where pre says so by tokenizer.ggml.pre; the first row
+ * that fits counts. How a token's text becomes bytes, and the algorithm. */
 static const struct tokenizer {
-    const char *name;
+    const char *name, *pre;
+    bool begins; /* with the begin token whatever add_bos_token says, as files got it wrong */
     i64 (*bytes)(struct str text, char *out);
     int (*open)(struct vocab *v, const struct str *texts, const struct gguf *g, struct arena *a,
                 glim_err *e);
 } tokenizers[] = {
-    {"gpt2", bpe_bytes, bpe_open},
+    {"gpt2", NULL, false, bpe_bytes, bpe_open},
+    {"llama", "gemma4", true, spm_bytes, spm_open_gemma4},
+    {"llama", NULL, false, spm_bytes, spm_open},
+    {"gemma4", NULL, true, spm_bytes, spm_open_gemma4},
 };
 
 static int find_tokenizer(const struct tokenizer **out, const struct gguf *g, glim_err *e) {
-    struct str name;
+    struct str name, pre = {"", 0};
     int status = gguf_str(g, "tokenizer.ggml.model", &name, e);
     if (status == GLIM_NOT_FOUND) {
         return fail(e, GLIM_FORMAT, "tokenizer.ggml.model is missing: the file has no tokenizer");
     }
-    if (status) return status;
+    if (!status) status = gguf_str(g, "tokenizer.ggml.pre", &pre, e);
+    if (status && status != GLIM_NOT_FOUND) return status;
     for (size_t i = 0; i < COUNT(tokenizers); i++) {
-        if (!str_is(name, tokenizers[i].name)) continue;
-        *out = &tokenizers[i];
+        const struct tokenizer *t = &tokenizers[i];
+        if (!str_is(name, t->name) || (t->pre && !str_is(pre, t->pre))) continue;
+        *out = t;
         return 0;
     }
     return fail(e, GLIM_UNSUPPORTED,
-                "tokenizer.ggml.model '%.*s' is not a supported tokenizer (supported: gpt2)",
+                "tokenizer.ggml.model '%.*s' is not a supported tokenizer (supported: gpt2, llama, "
+                "gemma4)",
                 STR(name));
 }
 
@@ -213,8 +222,10 @@ int vocab_open(struct vocab **out, const struct gguf *g, struct arena *a, glim_e
     if (!status) status = index_added(v, a, e);
     if (!status) status = kind->open(v, tokens->strings, g, a, e);
     if (!status) status = read_ends(v, g, e);
-    if (!status) *out = v;
-    return status;
+    if (status) return status;
+    v->add_begin |= kind->begins;
+    *out = v;
+    return 0;
 }
 
 /* ---- Encoding -------------------------------------------------------------------------------- */
@@ -342,6 +353,10 @@ struct str vocab_piece(const struct vocab *v, i32 id, u32 flags) {
 
 bool vocab_ends(const struct vocab *v, i32 id) {
     return id >= 0 && (u32)id < v->n && v->ends[id];
+}
+
+bool vocab_is_plain(const struct vocab *v, i32 id) {
+    return v->kind[id] != VOCAB_CONTROL && v->kind[id] != VOCAB_UNKNOWN;
 }
 
 i32 vocab_find(const struct vocab *v, struct str text) {

@@ -1,6 +1,7 @@
 /* Vocabulary: text to token ids and back, built from a model file's metadata. This file holds what
  * all tokenizers share (pieces, kinds, added tokens, begin and end); the algorithm that cuts plain
- * text into tokens sits behind vocab.encode, one file each (bpe.c: byte-level BPE). */
+ * text into tokens sits behind vocab.encode, one file each (bpe.c: byte-level BPE; spm.c:
+ * SentencePiece and Gemma 4). */
 #ifndef TEXT_TOKEN_H
 #define TEXT_TOKEN_H
 
@@ -42,7 +43,7 @@ struct vocab {
     i32 *added;            /* unknown, control and user tokens, by text */
     u32 added_first[257];  /* added[first[b] .. first[b + 1]) start with byte b */
     const void *algorithm; /* e.g. struct bpe */
-    /* Appends the ids of plain text (no added tokens in it, text.n > 0). */
+    /* Appends the ids of plain text between added tokens (text.n > 0). */
     int (*encode)(const struct vocab *v, struct str text, struct vocab_ids *ids,
                   const glim_alloc *tmp, glim_err *e);
 };
@@ -74,6 +75,8 @@ i64 vocab_encode_spans(const struct vocab *v, const struct vocab_span *spans, u6
  * outside the vocabulary, and without VOCAB_SPECIAL for control and unknown tokens. */
 struct str vocab_piece(const struct vocab *v, i32 id, u32 flags);
 bool vocab_ends(const struct vocab *v, i32 id);
+/* Whether plain text may become this token: neither control nor unknown. 0 <= id < v->n. */
+bool vocab_is_plain(const struct vocab *v, i32 id);
 /* The control, unknown or user token with this text, or -1. */
 i32 vocab_find(const struct vocab *v, struct str text);
 /* How many bytes of text no token can spell (they are left out by encode). */
