@@ -169,9 +169,13 @@ ENV = {
 
 
 def run_program(program, label):
-    name = f"{os.path.basename(program)} ({label})"
     prefix = [] if label.endswith("release") else FIXED_LAYOUT
-    status, output, took = run(prefix + [program], PROGRAM_SECONDS, ENV)
+    run_tap(f"{os.path.basename(program)} ({label})", prefix + [program])
+
+
+def run_tap(name, command):
+    """One program that reports its tests as TAP."""
+    status, output, took = run(command, PROGRAM_SECONDS, ENV)
     passed, failed, skipped, planned = count_tap(output)
     why = ""
     missing = planned - (passed + failed + skipped)
@@ -305,10 +309,15 @@ def check_amalgamation(clang):
 
 
 def check_scripts(pool):
-    """Tests of the program: test/test_*.sh and test/test_*.py, one test each."""
-    paths = sorted(glob.glob("test/test_*.sh", root_dir=ROOT) +
-                   glob.glob("test/test_*.py", root_dir=ROOT))
-    list(pool.map(lambda p: check(p, ["sh" if p.endswith("sh") else "python3", p], ENV), paths))
+    """Tests of the program: test/test_*.sh (one test each) and test/test_*.py (TAP)."""
+    for path in sorted(glob.glob("test/test_*.sh", root_dir=ROOT)):
+        check(path, ["sh", path], ENV)
+    sanitized = "build/clang-asan/glim"
+    programs = ["build/glim"] + [sanitized] * (ROOT / sanitized).exists()
+    jobs = [(path, p) for path in sorted(glob.glob("test/test_*.py", root_dir=ROOT))
+            for p in programs]
+    list(pool.map(lambda job: run_tap(f"{job[0]} ({job[1]})",
+                                      FIXED_LAYOUT + ["python3", *job]), jobs))
 
 
 def main():

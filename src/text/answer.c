@@ -55,7 +55,9 @@ int answer_feed(struct answer *a, const i32 *ids, u64 n, glim_err *e) {
         return fail(e, GLIM_ARG, "the prompt is empty, and the model has no token to begin with");
     }
     begin(a);
-    if (lead && n + 1 <= s->n_ctx) { /* otherwise the feed below says that it does not fit */
+    /* With the begin token they must fit too; the refusal comes before ids are looked at. */
+    if (lead && n + 1 > s->n_ctx) return session_feed(s, ids, n + 1, GLIM_LOGITS_LAST);
+    if (lead) {
         int rc = session_feed(s, &a->v->begin, 1, n ? GLIM_LOGITS_NONE : GLIM_LOGITS_LAST);
         if (rc < 0) return rc;
     }
