@@ -200,12 +200,16 @@ static void random_op(struct pool_of_refs *pool) {
         out = prog_op(&prog, rng() % 2 ? OP_RMS_NORM : OP_RMS_NORM_Q, in, 0, &p);
         break;
     }
-    case 3:
-        out = prog_op(&prog, OP_ADD, in, 0, NULL);
+    case 3: {
+        struct add_params p = {0.5f};
+        out = prog_op(&prog, OP_ADD, in, 0, &p);
         break;
-    case 4:
-        out = prog_op(&prog, rng() % 2 ? OP_SWIGLU : OP_SWIGLU_Q, in, 0, NULL);
+    }
+    case 4: {
+        static const enum op_code gates[] = {OP_SWIGLU, OP_SWIGLU_Q, OP_GEGLU, OP_GEGLU_Q};
+        out = prog_op(&prog, gates[rng() % COUNT(gates)], in, 0, NULL);
         break;
+    }
     case 5:
         out = prog_op(&prog, OP_QUANTIZE, in, 0, NULL);
         break;
@@ -214,6 +218,7 @@ static void random_op(struct pool_of_refs *pool) {
         struct ref q = choose(pool, NULL, DT_A8);
         if (rng() % 2 && q.val != REF_NONE) in[0] = q;
         in[1] = prog_weight(&prog, &matrices[wide][width_index(in[0].cols)]);
+        in[2] = rng() % 2 ? prog_weight(&prog, &norms[wide]) : REF_ABSENT; /* a bias */
         out = prog_op(&prog, OP_MATMUL, in, 0, NULL);
         break;
     }
@@ -252,6 +257,7 @@ static void random_program(void) {
         random_op(&pool);
     struct ref in[OP_OPERANDS] = {choose(&pool, NULL, DT_F32)};
     in[1] = prog_weight(&prog, &matrices[2][width_index(in[0].cols)]);
+    in[2] = REF_ABSENT;
     prog.output = prog_op(&prog, OP_MATMUL, in, 0, NULL);
     while (rng() % 3) /* ops behind it must leave it alone */
         random_op(&pool);
@@ -353,15 +359,19 @@ struct bench {
     u64 bytes;
 };
 static void bench_make(struct bench *b, u32 t, u32 r) {
-    u64 half = 2ull * 16 * KV_PAGE * 4;
-    for (u32 i = 0; i < LAYERS; i++)
-        b->layers[i] = (struct kv_layer){2 * i * half, (2 * i + 1) * half, 2, 16};
-    b->layout = (struct kv_layout){b->layers, LAYERS, 2 * LAYERS * half, false};
-    b->bytes = b->layout.page_bytes * COUNT(b->pages);
+    u64 half = 2ull * 16 * KV_PAGE * 4, page = 2 * LAYERS * half;
+    for (u32 i = 0; i < LAYERS; i++) {
+        b->layers[i] = (struct kv_layer){
+            .k_off = 2 * i * half, .v_off = (2 * i + 1) * half, .n_heads = 2, .head_dim = 16};
+    }
+    b->layout = (struct kv_layout){
+        .layers = b->layers, .n_layers = LAYERS, .page_bytes = {[KV_FULL] = page}};
+    b->bytes = page * COUNT(b->pages);
     b->memory = arena_get(&arena, b->bytes);
     for (u32 i = 0; i < COUNT(b->pages); i++)
-        b->pages[i] = b->memory + i * b->layout.page_bytes;
-    b->seq.pages = b->pages;
+        b->pages[i] = b->memory + i * page;
+    b->seq = (struct step_seq){.pages = {[KV_FULL] = b->pages},
+                               .n_pages = {[KV_FULL] = COUNT(b->pages)}};
     for (u32 i = 0; i < t; i++)
         b->rows[i] = (struct step_row){.id = (i32)(rng() % 64), .pos = i};
     for (u32 i = 0; i < r; i++)

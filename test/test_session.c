@@ -333,7 +333,7 @@ static void test_pages_return(void **state) {
     struct session s, other;
     glim_session_params p = {.n_ctx = 200, .n_batch = 32};
     inner_open(&k, MODEL, 1);
-    struct kv_pool *pool = &k.loaded.pools[1];
+    struct kv_pool *pool = &k.loaded.caches[1].pools[KV_FULL];
     u32 all = (200 + KV_PAGE - 1) / KV_PAGE;
     inner_session(&k, &s, &p);
     assert_int_equal(pool->n_pages, all);
@@ -383,9 +383,10 @@ static void test_plan(void **state) {
         assert_true(took >= planned);
         assert_true(took <= planned + planned / 20 + 256 * 1024);
         u64 per_token =
-            2ull * 2 * 16 * 4 * (s.kv.pool->layout.f16 ? 2 : 4); /* k, v; heads; E; layers */
+            2ull * 2 * 16 * 4 * (s.kv.cache->layout.f16 ? 2 : 4); /* k, v; heads; E; layers */
         assert_true(plan.kv >= per_token * s.n_ctx);
-        assert_true(plan.kv <= per_token * (s.n_ctx + KV_PAGE - 1) + 64 * 8 * (u64)s.kv.max_pages);
+        assert_true(plan.kv <=
+                    per_token * (s.n_ctx + KV_PAGE - 1) + 64 * 8 * (u64)s.kv.kinds[KV_FULL].max);
         session_close(&s);
         inner_close(&k);
     }
