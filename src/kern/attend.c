@@ -6,9 +6,7 @@
 /* Address of key or value `pos` of head h, given the layer's K or V offset. */
 static u8 *kv_at(const struct step *s, u32 seq, u64 off, const struct kv_layer *l, u32 h, u32 pos) {
     u64 item = ((u64)h * KV_PAGE + pos % KV_PAGE) * l->head_dim;
-    const struct step_seq *q = &s->seqs[seq];
-    u8 *page = q->pages[l->kind][pos / KV_PAGE % q->n_pages[l->kind]];
-    return page + off + item * (s->kv->f16 ? 2 : 4);
+    return kv_page_at(s, seq, l, pos) + off + item * (s->kv->f16 ? 2 : 4);
 }
 
 void cpu_kv_store(const struct cpu_call *c) {
@@ -46,7 +44,7 @@ static void attend_block(const struct cpu_call *c, const struct attend_params *p
     struct attend_row rows[ROWS];
     u32 n = 0, first = UINT32_MAX, last = 0; /* key positions that any row sees: [first, last] */
     for (u32 t = t0; t < t1; t++) {
-        u32 pos = s->rows[t].pos;
+        u32 pos = cpu_row(c, t)->pos;
         first = MIN(first, p->window && pos >= p->window ? pos - p->window + 1 : 0u);
         last = MAX(last, pos);
         for (u32 g = 0; g < group; g++, n++) {
@@ -66,14 +64,14 @@ static void attend_block(const struct cpu_call *c, const struct attend_params *p
     for (u32 page = first / KV_PAGE; page <= last / KV_PAGE; page++) {
         u32 base = page * KV_PAGE;
         for (u32 i = 0; i < n; i++) {
-            u32 pos = s->rows[t0 + i / group].pos;
+            u32 pos = cpu_row(c, t0 + i / group)->pos;
             u32 lo = p->window && pos >= p->window ? pos - p->window + 1 : 0;
             rows[i].lo = lo > base ? MIN(lo - base, (u32)KV_PAGE) : 0;
             rows[i].hi = pos >= base ? MIN(pos - base + 1, (u32)KV_PAGE) : 0;
             if (rows[i].hi < rows[i].lo) rows[i].hi = rows[i].lo;
         }
-        span.k = kv_at(s, s->rows[t0].seq, l->k_off, l, h, base);
-        span.v = kv_at(s, s->rows[t0].seq, l->v_off, l, h, base);
+        span.k = kv_at(s, cpu_row(c, t0)->seq, l->k_off, l, h, base);
+        span.v = kv_at(s, cpu_row(c, t0)->seq, l->v_off, l, h, base);
         c->isa->attend(&span, rows, n, c->scratch);
     }
     for (u32 i = 0; i < n; i++) {
@@ -92,7 +90,7 @@ void cpu_attend(const struct cpu_call *c) {
     u32 item = 0;
     for (u32 t0 = 0; t0 < t;) {
         u32 t1 = t0 + 1;
-        while (t1 < t && t1 - t0 < block && c->step->rows[t1].seq == c->step->rows[t0].seq)
+        while (t1 < t && t1 - t0 < block && cpu_row(c, t1)->seq == cpu_row(c, t0)->seq)
             t1++;
         for (u32 head = 0; head < heads; item++) {
             u32 h = head / group, n = MIN(sub, (h + 1) * group - head);

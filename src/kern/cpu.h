@@ -19,6 +19,7 @@ struct mat {
 enum kv_kind {
     KV_FULL,    /* every position */
     KV_SLIDING, /* the last ones: as many as the window needs, in a ring of pages */
+    KV_CONV,    /* history of a short convolution: f32, one row per position, in a ring too */
     KV_KINDS
 };
 /* Where a layer's keys and values are inside a page: K is [heads][KV_PAGE][head_dim] from k_off, V
@@ -65,10 +66,23 @@ struct cpu_call {
     const struct op *op;
     struct mat a[OP_OPERANDS]; /* in op.def's order; p is NULL for an absent operand */
     const struct step *step;
+    const u32 *pick; /* operand 0 has only these rows of the step; NULL: all */
     const struct isa *isa;
-    u8 *scratch; /* ISA_SCRATCH bytes of this thread */
+    u8 *scratch; /* ISA_SCRATCH bytes of this thread for isa's functions */
+    u8 *own;     /* CPU_SCRATCH bytes of this thread for the op itself */
     u32 ith, nth;
 };
+enum { CPU_SCRATCH = 512 * 1024 };
+
+/* The step's row that row t of operand 0 belongs to. */
+static inline const struct step_row *cpu_row(const struct cpu_call *c, u32 t) {
+    return &c->step->rows[c->pick ? c->pick[t] : t];
+}
+/* The page that holds a position of a layer. */
+static inline u8 *kv_page_at(const struct step *s, u32 seq, const struct kv_layer *l, u32 pos) {
+    const struct step_seq *q = &s->seqs[seq];
+    return q->pages[l->kind][pos / KV_PAGE % q->n_pages[l->kind]];
+}
 
 typedef void cpu_fn(const struct cpu_call *c);
 

@@ -30,6 +30,12 @@ struct op_operand {
     char rows, cols; /* shape letters; 1 = one row */
 };
 
+/* How scores choose experts and weigh them. */
+enum route_gate {
+    ROUTE_SOFTMAX, /* p = softmax(x); the best by p, weights p / sum, times scale[e] */
+    ROUTE_SIGMOID, /* p = sigmoid(x); the best by p + bias, weights p / (sum + 1e-6) */
+};
+
 struct op_param {
     const char *name;
     char kind; /* 'u' u32, 'f' f32 */

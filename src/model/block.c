@@ -62,6 +62,12 @@ static struct ref act_a8(struct build *b, struct act *a) {
     return a->a8_form;
 }
 
+/* The form of x that a product with w wants: unquantised weights gain nothing from int8. */
+static struct ref act_for(struct build *b, struct act *x, const struct weight *w) {
+    bool quantised = quant_find(w->type)->block_len > 1;
+    return !b->exact && quantised && w->cols % 32 == 0 ? act_a8(b, x) : block_value(b, x);
+}
+
 struct ref block_embed(struct build *b, const struct weight *table, f32 scale) {
     struct embed_params params = {scale};
     return op2(b, OP_EMBED, prog_weight(b->p, table), REF_ABSENT, &params);
@@ -69,11 +75,7 @@ struct ref block_embed(struct build *b, const struct weight *table, f32 scale) {
 
 struct ref block_linear(struct build *b, struct act *x, const struct weight *w,
                         const struct weight *bias) {
-    /* Unquantised weights gain nothing from int8 activations. */
-    bool quantised = quant_find(w->type)->block_len > 1;
-    bool a8 = !b->exact && quantised && w->cols % 32 == 0;
-    struct ref in = a8 ? act_a8(b, x) : block_value(b, x);
-    return op3(b, OP_MATMUL, in, prog_weight(b->p, w), prog_weight(b->p, bias), NULL);
+    return op3(b, OP_MATMUL, act_for(b, x, w), prog_weight(b->p, w), prog_weight(b->p, bias), NULL);
 }
 
 struct ref block_rope_angles(struct build *b, const struct rope *r) {
@@ -103,52 +105,72 @@ struct ref block_pick(struct build *b, struct ref x) {
 
 /* ---- Attention ------------------------------------------------------------------------------- */
 
-void block_bind_attention(struct model *m, struct attention *a, u32 layer, u32 with) {
+void block_bind_attention(struct model *m, struct attention *a, u32 layer, u32 head_dim, u32 with) {
     const struct hparams *hp = &m->hp;
-    u32 e = hp->head_dim, q = hp->n_heads * e, kv = hp->n_kv_heads[layer] * e;
-    *a = (struct attention){0};
+    u32 q = hp->n_heads * head_dim, kv = hp->n_kv_heads[layer] * head_dim;
+    *a = (struct attention){.head_dim = head_dim};
     a->q = model_weight(m, q, hp->d, "blk.%u.attn_q.weight", layer);
-    a->k = model_weight(m, kv, hp->d, "blk.%u.attn_k.weight", layer);
-    a->v = model_weight(m, kv, hp->d, "blk.%u.attn_v.weight", layer);
     a->o = model_weight(m, hp->d, q, "blk.%u.attn_output.weight", layer);
+    if (with & ATTENTION_BIAS) a->q_bias = model_weight(m, 1, q, "blk.%u.attn_q.bias", layer);
+    if (with & ATTENTION_NORM) {
+        a->q_norm = model_weight(m, 1, head_dim, "blk.%u.attn_q_norm.weight", layer);
+    }
+    if (with & ATTENTION_QUERY) return;
+    a->k = model_weight(m, kv, hp->d, "blk.%u.attn_k.weight", layer);
+    a->v = with & ATTENTION_K_AS_V ? model_weight_opt(m, kv, hp->d, "blk.%u.attn_v.weight", layer)
+                                   : model_weight(m, kv, hp->d, "blk.%u.attn_v.weight", layer);
     if (with & ATTENTION_BIAS) {
-        a->q_bias = model_weight(m, 1, q, "blk.%u.attn_q.bias", layer);
         a->k_bias = model_weight(m, 1, kv, "blk.%u.attn_k.bias", layer);
         a->v_bias = model_weight(m, 1, kv, "blk.%u.attn_v.bias", layer);
     }
     if (with & ATTENTION_NORM) {
-        a->q_norm = model_weight(m, 1, e, "blk.%u.attn_q_norm.weight", layer);
-        a->k_norm = model_weight(m, 1, e, "blk.%u.attn_k_norm.weight", layer);
+        a->k_norm = model_weight(m, 1, head_dim, "blk.%u.attn_k_norm.weight", layer);
     }
 }
 
-/* Queries or keys: projection, norm per head where there is one, rope. */
-static struct ref heads(struct build *b, const struct hparams *hp, struct act *y,
-                        const struct weight *w, const struct weight *bias,
-                        const struct weight *norm, const struct attend_how *how) {
-    struct ref x = block_linear(b, y, w, bias);
-    if (norm) {
-        struct rms_norm_params params = {hp->head_dim, hp->eps};
-        x = op2(b, OP_RMS_NORM, x, prog_weight(b->p, norm), &params);
-    }
-    struct rope_params params = {hp->head_dim, how->neox};
+struct ref block_head_norm(struct build *b, struct ref x, u32 width, const struct weight *w,
+                           f32 eps) {
+    struct rms_norm_params params = {width, eps};
+    return op2(b, OP_RMS_NORM, x, prog_weight(b->p, w), &params);
+}
+
+static struct ref rope(struct build *b, struct ref x, u32 head_dim, const struct attend_how *how) {
+    struct rope_params params = {head_dim, how->neox};
     return op2(b, OP_ROPE, x, how->angles, &params);
 }
 
 struct ref block_attention(struct build *b, const struct model *m, struct act *y,
                            const struct attention *w, const struct attend_how *how) {
-    const struct hparams *hp = &m->hp;
-    struct ref q = heads(b, hp, y, w->q, w->q_bias, w->q_norm, how);
-    struct ref k = heads(b, hp, y, w->k, w->k_bias, w->k_norm, how);
-    struct ref v = block_linear(b, y, w->v, w->v_bias);
-    struct kv_store_params store = {how->layer};
-    op2(b, OP_KV_STORE, k, v, &store);
+    u32 e = w->head_dim;
+    struct ref q = block_linear(b, y, w->q, w->q_bias);
+    if (w->q_norm) q = block_head_norm(b, q, e, w->q_norm, m->hp.eps);
+    q = rope(b, q, e, how);
+    if (w->k) {
+        struct ref k = block_linear(b, y, w->k, w->k_bias);
+        struct ref v = w->v ? block_linear(b, y, w->v, w->v_bias) : k;
+        if (w->k_norm) k = block_head_norm(b, k, e, w->k_norm, m->hp.eps);
+        k = rope(b, k, e, how);
+        if (how->value_norm) v = block_head_norm(b, v, e, NULL, m->hp.eps);
+        struct kv_store_params store = {how->layer};
+        op2(b, OP_KV_STORE, k, v, &store);
+    }
     struct attend_params params = {
-        .layer = how->layer, .head_dim = hp->head_dim, .scale = how->scale, .window = how->window};
+        .layer = how->layer, .head_dim = e, .scale = how->scale, .window = how->window};
     struct ref o = op2(b, OP_ATTEND, q, REF_ABSENT, &params);
     if (how->narrow) o = block_pick(b, o);
     struct act a = block_plain(o);
     return block_linear(b, &a, w->o, NULL);
+}
+
+struct ref block_conv(struct build *b, struct ref bcx, const struct weight *taps, u32 layer,
+                      bool narrow) {
+    u32 d = taps->cols;
+    struct conv_store_params store = {layer};
+    op2(b, OP_CONV_STORE, prog_slice(b->p, bcx, 0, d), prog_slice(b->p, bcx, 2 * d, d), &store);
+    struct ref gate = prog_slice(b->p, bcx, d, d);
+    if (narrow) gate = block_pick(b, gate);
+    struct conv_params params = {layer, taps->rows};
+    return op2(b, OP_CONV, gate, prog_weight(b->p, taps), &params);
 }
 
 /* ---- Feed-forward ---------------------------------------------------------------------------- */
@@ -164,4 +186,47 @@ struct ref block_ffn(struct build *b, struct act *y, const struct ffn *w, enum a
     struct ref g = block_linear(b, y, w->gate, NULL);
     struct act a = block_gated(gate, g, block_linear(b, y, w->up, NULL));
     return block_linear(b, &a, w->down, NULL);
+}
+
+/* ---- Mixtures of experts --------------------------------------------------------------------- */
+
+void block_bind_experts(struct model *m, struct experts *x, u32 layer) {
+    u32 d = m->hp.d;
+    x->score = model_weight(m, x->n, d, "blk.%u.ffn_gate_inp.weight", layer);
+    x->gate = model_experts_opt(m, x->n, 2 * x->ff, d, "blk.%u.ffn_gate_up_exps.weight", layer);
+    x->stride = x->gate ? 2 * x->ff : x->ff;
+    x->up_first = x->gate ? x->ff : 0;
+    x->up = x->gate;
+    if (!x->gate) {
+        x->gate = model_experts(m, x->n, x->ff, d, "blk.%u.ffn_gate_exps.weight", layer);
+        x->up = model_experts(m, x->n, x->ff, d, "blk.%u.ffn_up_exps.weight", layer);
+    }
+    x->down = model_experts(m, x->n, d, x->ff, "blk.%u.ffn_down_exps.weight", layer);
+}
+
+static struct ref expert(struct build *b, struct act *x, struct ref route, const struct weight *w,
+                         const struct expert_params *params) {
+    const struct ref in[OP_OPERANDS] = {act_for(b, x, w), route,      prog_weight(b->p, w),
+                                        REF_ABSENT,       REF_ABSENT, REF_ABSENT};
+    return prog_op(b->p, OP_EXPERT, in, params->n, params);
+}
+
+struct ref block_experts(struct build *b, struct act *scores, struct act *y,
+                         const struct experts *w, enum route_gate gate, enum act_kind kind) {
+    struct route_params params = {w->used, gate};
+    const struct ref in[OP_OPERANDS] = {block_linear(b, scores, w->score, NULL),
+                                        prog_weight(b->p, w->bias),
+                                        prog_weight(b->p, w->scale),
+                                        REF_ABSENT,
+                                        REF_ABSENT,
+                                        REF_ABSENT};
+    struct ref route = prog_op(b->p, OP_ROUTE, in, 2 * w->used, &params);
+    struct expert_params part = {.used = w->used, .stride = w->stride, .first = 0, .n = w->ff};
+    struct ref g = expert(b, y, route, w->gate, &part);
+    part.first = w->up_first;
+    struct act a = block_gated(kind, g, expert(b, y, route, w->up, &part));
+    part = (struct expert_params){.used = w->used, .stride = y->x.cols, .n = y->x.cols};
+    struct ref out = expert(b, &a, route, w->down, &part);
+    struct mix_params mix = {w->used};
+    return op2(b, OP_MIX, out, route, &mix);
 }

@@ -38,6 +38,7 @@ struct ref block_pick(struct build *b, struct ref x); /* rows whose logits are w
 
 /* Attention weights of a layer; NULL where the family has none. */
 struct attention {
+    u32 head_dim;                         /* E */
     const struct weight *q;               /* [H E, D] */
     const struct weight *k, *v;           /* [K E, D] */
     const struct weight *o;               /* [D, H E] */
@@ -45,9 +46,14 @@ struct attention {
     const struct weight *v_bias;          /* [K E] */
     const struct weight *q_norm, *k_norm; /* [E], applied per head before rope */
 };
-enum { ATTENTION_BIAS = 1, ATTENTION_NORM = 2 };
-/* Binds blk.I.attn_*; with: what the family has beyond q, k, v and output. */
-void block_bind_attention(struct model *m, struct attention *a, u32 layer, u32 with);
+enum {
+    ATTENTION_BIAS = 1,
+    ATTENTION_NORM = 2,
+    ATTENTION_QUERY = 4,  /* no keys and values: the layer reads another's cache */
+    ATTENTION_K_AS_V = 8, /* v may be absent: it is k before its norm and rope */
+};
+/* Binds blk.I.attn_*; with: how the family differs from plain q, k, v and output. */
+void block_bind_attention(struct model *m, struct attention *a, u32 layer, u32 head_dim, u32 with);
 
 /* How a layer attends. */
 struct attend_how {
@@ -56,11 +62,20 @@ struct attend_how {
     bool neox;         /* pairs (j, j + n/2); else (2j, 2j + 1) */
     f32 scale;         /* of the scores */
     u32 window;        /* 0: all earlier positions */
+    bool value_norm;   /* v is normalised per head, without a weight */
     bool narrow;       /* go on with the rows whose logits are wanted only */
 };
 /* The attention's output after its projection [T or R, D]; y is the normalised input. */
 struct ref block_attention(struct build *b, const struct model *m, struct act *y,
                            const struct attention *w, const struct attend_how *how);
+
+/* RMSNorm of each `width` columns; w [width] may be NULL. */
+struct ref block_head_norm(struct build *b, struct ref x, u32 width, const struct weight *w,
+                           f32 eps);
+
+/* LFM2's short convolution: bcx [T, 3 D] holds the gate before, the gate after and the input. */
+struct ref block_conv(struct build *b, struct ref bcx, const struct weight *taps, u32 layer,
+                      bool narrow);
 
 /* A gated feed-forward. */
 struct ffn {
@@ -69,5 +84,21 @@ struct ffn {
 };
 void block_bind_ffn(struct model *m, struct ffn *f, u32 layer); /* blk.I.ffn_* */
 struct ref block_ffn(struct build *b, struct act *y, const struct ffn *w, enum act_kind gate);
+
+/* A mixture of gated feed-forwards. */
+struct experts {
+    u32 n, used, ff;                /* experts, of which a token uses some; F of each */
+    const struct weight *score;     /* [experts, D] */
+    const struct weight *bias;      /* [experts] added for the choice only, or NULL */
+    const struct weight *scale;     /* [experts] of the weights, or NULL */
+    const struct weight *gate, *up; /* [experts * stride, D] */
+    u32 stride, up_first;           /* rows per expert; gate is the first F, up those from here */
+    const struct weight *down;      /* [experts * D, F] */
+};
+/* Binds blk.I.ffn_*_exps, gate and up apart or as one, and ffn_gate_inp. */
+void block_bind_experts(struct model *m, struct experts *x, u32 layer);
+/* scores: the router's input; y: the experts'. */
+struct ref block_experts(struct build *b, struct act *scores, struct act *y,
+                         const struct experts *w, enum route_gate gate, enum act_kind kind);
 
 #endif

@@ -33,15 +33,17 @@ int dense_bind(struct model *m, const struct dense_how *how, glim_err *e) {
         struct dense_layer *l = &w->layers[i];
         l->attn_norm = model_weight(m, 1, hp->d, "blk.%u.attn_norm.weight", i);
         l->ffn_norm = model_weight(m, 1, hp->d, "blk.%u.ffn_norm.weight", i);
-        block_bind_attention(m, &l->attention, i, how->attention);
+        block_bind_attention(m, &l->attention, i, hp->head_dim, how->attention);
         block_bind_ffn(m, &l->ffn, i);
         m->kv[i] = (struct kv_layer){.kind = hp->window ? KV_SLIDING : KV_FULL,
                                      .n_heads = hp->n_kv_heads[i],
                                      .head_dim = hp->head_dim};
     }
     m->n_kv = hp->n_layers;
-    int rc = model_rope(m, &w->rope, "rope.freq_base", 10000, ROPE_SCALED | ROPE_FACTORS, e);
-    if (rc == GLIM_OK) rc = model_bound(m, w->output == w->token_embd ? NULL : w->token_embd, e);
+    m->windows[KV_SLIDING] = hp->window;
+    int rc = model_rope(m, &w->rope, "", hp->head_dim, 10000, ROPE_SCALED | ROPE_FACTORS, e);
+    if (w->output != w->token_embd) model_reads(m, w->token_embd, 1);
+    if (rc == GLIM_OK) rc = model_bound(m, e);
     m->weights = w;
     return rc;
 }

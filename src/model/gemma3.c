@@ -45,7 +45,7 @@ static int gemma3_bind(struct model *m, glim_err *e) {
         l->post_attention_norm = model_weight(m, 1, hp->d, "blk.%u.post_attention_norm.weight", i);
         l->ffn_norm = model_weight(m, 1, hp->d, "blk.%u.ffn_norm.weight", i);
         l->post_ffw_norm = model_weight(m, 1, hp->d, "blk.%u.post_ffw_norm.weight", i);
-        block_bind_attention(m, &l->attention, i, ATTENTION_NORM);
+        block_bind_attention(m, &l->attention, i, hp->head_dim, ATTENTION_NORM);
         block_bind_ffn(m, &l->ffn, i);
         bool sliding = hp->window > 0 && (i + 1) % pattern != 0;
         m->kv[i] = (struct kv_layer){.kind = sliding ? KV_SLIDING : KV_FULL,
@@ -53,9 +53,11 @@ static int gemma3_bind(struct model *m, glim_err *e) {
                                      .head_dim = hp->head_dim};
     }
     m->n_kv = hp->n_layers;
-    rc = model_rope(m, &w->rope, "rope.freq_base", 1e6f, ROPE_SCALED, e);
-    if (rc == GLIM_OK) rc = model_rope(m, &w->rope_sliding, "rope.freq_base_swa", 1e4f, 0, e);
-    if (rc == GLIM_OK) rc = model_bound(m, w->output == w->token_embd ? NULL : w->token_embd, e);
+    m->windows[KV_SLIDING] = hp->window;
+    rc = model_rope(m, &w->rope, "", hp->head_dim, 1e6f, ROPE_SCALED, e);
+    if (rc == GLIM_OK) rc = model_rope(m, &w->rope_sliding, "_swa", hp->head_dim, 1e4f, 0, e);
+    if (w->output != w->token_embd) model_reads(m, w->token_embd, 1);
+    if (rc == GLIM_OK) rc = model_bound(m, e);
     m->weights = w;
     return rc;
 }
@@ -89,4 +91,4 @@ static void gemma3_build(struct build *b, const struct model *m) {
     if (w->softcap > 0) b->p->output = block_softcap(b, b->p->output, w->softcap);
 }
 
-const struct arch gemma3_arch = {"gemma3", gemma3_bind, gemma3_build};
+const struct arch gemma3_arch = {"gemma3", 0, gemma3_bind, gemma3_build};

@@ -2,15 +2,14 @@
 #include "model/block.h"
 
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-static const struct arch *const archs[] = {&llama_arch, &qwen2_arch, &qwen3_arch, &granite_arch,
-                                           &gemma3_arch};
+static const struct arch *const archs[] = {&llama_arch,  &qwen2_arch,  &qwen3_arch, &granite_arch,
+                                           &gemma3_arch, &gemma4_arch, &lfm2_arch,  &lfm2moe_arch};
 
 const char *model_archs(void) {
-    return "llama, qwen2, qwen3, granite, gemma3";
+    return "llama, qwen2, qwen3, granite, gemma3, gemma4, lfm2, lfm2moe";
 }
 
 /* "llama.block_count" from "block_count". */
@@ -94,14 +93,15 @@ static int read_hparams(struct model *m, glim_err *e) {
                     m->arch->name);
     }
     struct key k = key_of(m, "attention.head_count_kv");
+    u32 least = m->arch->flags & ARCH_KV_ZERO ? 0 : 1;
     if (gguf_find(&m->gguf, k.s)) {
-        rc = per_layer(m, "attention.head_count_kv", 1, hp->n_heads, &hp->n_kv_heads, e);
+        rc = per_layer(m, "attention.head_count_kv", least, hp->n_heads, &hp->n_kv_heads, e);
     } else {
         rc = per_layer(m, "attention.head_count", 1, hp->n_heads, &hp->n_kv_heads, e);
     }
     if (rc < 0) return rc;
     for (u32 i = 0; i < hp->n_layers; i++) {
-        if (hp->n_heads % hp->n_kv_heads[i] == 0) continue;
+        if (hp->n_kv_heads[i] == 0 || hp->n_heads % hp->n_kv_heads[i] == 0) continue;
         return fail(e, GLIM_FORMAT, "%s: %s: %u query heads do not divide among %u KV heads",
                     m->name, k.s, hp->n_heads, hp->n_kv_heads[i]);
     }
@@ -166,95 +166,6 @@ failed:
 void model_close(struct model *m) {
     gguf_close(&m->gguf);
     arena_free(&m->arena);
-}
-
-/* Notes a wrong tensor; the text keeps the first few. */
-__attribute__((format(printf, 2, 3))) static void misfit(struct model *m, const char *fmt, ...) {
-    size_t n = strlen(m->wrong);
-    if (m->n_wrong++ && n + 2 < sizeof m->wrong) n += (size_t)sprintf(m->wrong + n, "; ");
-    va_list args;
-    va_start(args, fmt);
-    vsnprintf(m->wrong + n, sizeof m->wrong - n, fmt, args);
-    va_end(args);
-}
-
-static const struct weight *bind(struct model *m, bool required, u32 rows, u32 cols,
-                                 const char *name) {
-    const struct gguf_tensor *t = gguf_tensor(&m->gguf, name);
-    if (!t) {
-        if (required) misfit(m, "'%s' is missing", name);
-        return NULL;
-    }
-    m->used[t - m->gguf.tensors] = true;
-    u64 t_rows = t->dims[1];
-    if (t->dims[0] != cols || t_rows != rows || t->dims[2] != 1 || t->dims[3] != 1) {
-        misfit(m, "'%s' is [%llu, %llu], expected [%u, %u]", name, (unsigned long long)t->dims[0],
-               (unsigned long long)t_rows, cols, rows);
-        return NULL;
-    }
-    if (rows == 1 && t->type != QUANT_F32) {
-        misfit(m, "'%s' has type %s, expected F32", name, quant_find(t->type)->name);
-        return NULL;
-    }
-    if (!t->data) {
-        misfit(m, "'%s' is not in mapped memory", name);
-        return NULL;
-    }
-    struct weight *w = arena_get(&m->arena, sizeof *w);
-    char *copy = arena_text(&m->arena, t->name);
-    if (!w || !copy) {
-        misfit(m, "out of memory");
-        return NULL;
-    }
-    *w = (struct weight){.name = copy,
-                         .data = t->data,
-                         .type = t->type,
-                         .rows = rows,
-                         .cols = cols,
-                         .pitch = t->bytes / rows};
-    m->weight_bytes += t->bytes;
-    return w;
-}
-
-__attribute__((format(printf, 3, 0))) static void name_of(char *buf, size_t cap, const char *fmt,
-                                                          va_list args) {
-    vsnprintf(buf, cap, fmt, args);
-}
-
-const struct weight *model_weight(struct model *m, u32 rows, u32 cols, const char *fmt, ...) {
-    char name[64];
-    va_list args;
-    va_start(args, fmt);
-    name_of(name, sizeof name, fmt, args);
-    va_end(args);
-    return bind(m, true, rows, cols, name);
-}
-
-const struct weight *model_weight_opt(struct model *m, u32 rows, u32 cols, const char *fmt, ...) {
-    char name[64];
-    va_list args;
-    va_start(args, fmt);
-    name_of(name, sizeof name, fmt, args);
-    va_end(args);
-    return bind(m, false, rows, cols, name);
-}
-
-int model_bound(struct model *m, const struct weight *embd, glim_err *e) {
-    if (m->n_wrong) {
-        int code = strstr(m->wrong, "out of memory") ? GLIM_NOMEM : GLIM_SHAPE;
-        return fail(e, code, "%s: %u of the tensors that %s needs: %s", m->name, m->n_wrong,
-                    m->arch->name, m->wrong);
-    }
-    /* A tensor that the forward pass would leave out (a bias, say) would make it silently wrong. */
-    for (u64 i = 0; i < m->gguf.n_tensors; i++) {
-        if (m->used[i]) continue;
-        return fail(e, GLIM_UNSUPPORTED,
-                    "%s: tensor '%.*s' is not part of %s as this glim knows it", m->name,
-                    STR(m->gguf.tensors[i].name), m->arch->name);
-    }
-    m->bytes_per_token = m->weight_bytes;
-    if (embd) m->bytes_per_token -= embd->pitch * (embd->rows - 1);
-    return GLIM_OK;
 }
 
 int model_build(const struct model *m, struct prog *p, bool exact, glim_err *e) {

@@ -24,9 +24,15 @@ struct hparams {
 struct build;
 struct model;
 
+enum {
+    ARCH_KV_ZERO = 1, /* head_count_kv may be 0: a layer without attention */
+    ARCH_TOWERS = 2,  /* the file may hold vision and audio towers, which are left alone */
+};
+
 /* One row per architecture: a file in this folder. */
 struct arch {
     const char *name; /* general.architecture */
+    u32 flags;        /* ARCH_* */
     /* Binds weights; what it returns is handed to build as m->weights. */
     int (*bind)(struct model *m, glim_err *e);
     /* Appends the forward pass to b->p. */
@@ -41,9 +47,12 @@ struct model {
     struct hparams hp;
     struct kv_layer *kv; /* per layer that owns a cache; offsets are set by kv_layout_init */
     u32 n_kv;
-    const void *weights; /* the architecture's struct */
-    u64 weight_bytes;    /* of the tensors that are bound */
-    u64 bytes_per_token; /* of them, what one decoded token reads: all, less the embedding's rows */
+    u32 windows[KV_KINDS]; /* positions that layers of a kind see; of KV_FULL unused */
+    const void *weights;   /* the architecture's struct */
+    u64 weight_bytes;      /* of the tensors that are bound */
+    u64 idle_bytes;        /* of them, what decoding a token does not read */
+    u64 bytes_per_token;   /* the difference */
+    char note[160];        /* of model_note; empty if there is nothing to tell */
     /* while binding */
     bool *used;
     u32 n_wrong;
@@ -70,9 +79,21 @@ model_weight(struct model *m, u32 rows, u32 cols, const char *fmt, ...);
 /* The same, but NULL without complaint where the file has no such tensor. */
 __attribute__((format(printf, 4, 5))) const struct weight *
 model_weight_opt(struct model *m, u32 rows, u32 cols, const char *fmt, ...);
+/* Matrices of n experts one after the other: [n * rows, cols], from a tensor of three dimensions.
+ */
+__attribute__((format(printf, 5, 6))) const struct weight *
+model_experts(struct model *m, u32 n, u32 rows, u32 cols, const char *fmt, ...);
+__attribute__((format(printf, 5, 6))) const struct weight *
+model_experts_opt(struct model *m, u32 n, u32 rows, u32 cols, const char *fmt, ...);
+/* A constant made at load, [rows, cols] of F32 to be filled in; NULL when out of memory. */
+struct weight *model_constant(struct model *m, const char *name, u32 rows, u32 cols, f32 **data);
+/* Notes something that a person should hear; the last note wins. */
+__attribute__((format(printf, 2, 3))) void model_note(struct model *m, const char *fmt, ...);
+/* A decoded token reads this many rows of w, not all (an embedding, experts). NULL is fine. */
+void model_reads(struct model *m, const struct weight *w, u32 rows);
 /* After the last: GLIM_SHAPE naming what was missing or mis-shaped, or a tensor nobody asked for.
- * embd: a table of which a token reads one row only, or NULL. */
-int model_bound(struct model *m, const struct weight *embd, glim_err *e);
+ */
+int model_bound(struct model *m, glim_err *e);
 
 /* Rotary embedding of heads: angle j at position p is p * inv_freq[j]. */
 struct rope {
@@ -83,9 +104,10 @@ enum {
     ROPE_SCALED = 1,  /* the file's rope.scaling.* apply */
     ROPE_FACTORS = 2, /* so does its rope_freqs tensor, if it has one */
 };
-/* base_key names the base's metadata key, base its value where the file has none. */
-int model_rope(struct model *m, struct rope *r, const char *base_key, f32 base, u32 flags,
-               glim_err *e);
+/* For heads of head_dim. suffix: of the keys rope.freq_base and rope.dimension_count ("" or
+ * "_swa"); base: where the file has none. */
+int model_rope(struct model *m, struct rope *r, const char *suffix, u32 head_dim, f32 base,
+               u32 flags, glim_err *e);
 
 /* Typed metadata under the architecture's prefix: required, or with a default when absent; out of
  * [lo, hi] is an error naming the key. */
@@ -93,6 +115,7 @@ int model_u32(struct model *m, const char *key, u32 lo, u32 hi, u32 *out, glim_e
 int model_u32_or(struct model *m, const char *key, u32 lo, u32 hi, u32 def, u32 *out, glim_err *e);
 int model_f32_or(struct model *m, const char *key, f32 def, f32 *out, glim_err *e);
 
-extern const struct arch llama_arch, qwen2_arch, qwen3_arch, granite_arch, gemma3_arch;
+extern const struct arch llama_arch, qwen2_arch, qwen3_arch, granite_arch, gemma3_arch, gemma4_arch,
+    lfm2_arch, lfm2moe_arch;
 
 #endif

@@ -6,7 +6,7 @@
 #include <string.h>
 
 static u64 val_bytes(const struct prog *p, const struct val *v) {
-    return v->pitch * (v->rows == ROWS_R ? p->max_r : p->max_t);
+    return v->pitch * (v->rows == ROWS_R ? p->max_r : p->max_t) * v->times;
 }
 
 /* First fit by address among the values whose lifetimes meet v's. Lifetimes include both ends, so
@@ -26,6 +26,13 @@ static u64 place(const struct prog *p, u32 n_placed, const u32 *placed, const st
         }
     }
     return at;
+}
+
+static bool is_store(enum op_code code) {
+    return code == OP_KV_STORE || code == OP_CONV_STORE;
+}
+static bool uses_cache(enum op_code code) {
+    return is_store(code) || code == OP_ATTEND || code == OP_CONV;
 }
 
 /* Does op b, started while a may still run, read what a writes or write what a touches? */
@@ -48,10 +55,8 @@ static bool conflict(const struct prog *p, const struct op *a, const struct op *
         }
     }
     /* The cache: two ops on the same layer (their first parameter), one of which stores. */
-    bool a_cache = a->code == OP_KV_STORE || a->code == OP_ATTEND;
-    bool b_cache = b->code == OP_KV_STORE || b->code == OP_ATTEND;
-    bool store = a->code == OP_KV_STORE || b->code == OP_KV_STORE;
-    return a_cache && b_cache && store && a->params[0] == b->params[0];
+    bool stores = is_store(a->code) || is_store(b->code);
+    return stores && uses_cache(a->code) && uses_cache(b->code) && a->params[0] == b->params[0];
 }
 
 int prog_plan(struct prog *p, glim_err *e) {
@@ -111,7 +116,9 @@ static void dump_op(const struct prog *p, struct text *t, const struct op *op) {
     u32 first = 0;
     if (info->operands[0].role == ROLE_OUT) {
         const struct val *v = &p->vals[op->args[0].val];
-        dump_put(t, "%%%u:%s[%c,%u] = ", op->args[0].val, v->dtype == DT_A8 ? "a8" : "f32",
+        char times[16] = "";
+        if (v->times > 1) snprintf(times, sizeof times, "%u", v->times);
+        dump_put(t, "%%%u:%s[%s%c,%u] = ", op->args[0].val, v->dtype == DT_A8 ? "a8" : "f32", times,
                  v->rows == ROWS_R ? 'R' : 'T', v->cols);
         first = 1;
     }

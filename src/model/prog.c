@@ -33,7 +33,7 @@ struct ref prog_weight(struct prog *p, const struct weight *w) {
     if (!w) return REF_ABSENT;
     struct val *v = new_val(p);
     if (!v) return REF_ABSENT;
-    *v = (struct val){.weight = w, .dtype = DT_F32, .cols = w->cols, .pitch = w->pitch};
+    *v = (struct val){.weight = w, .dtype = DT_F32, .times = 1, .cols = w->cols, .pitch = w->pitch};
     return (struct ref){p->n_vals - 1, 0, w->cols};
 }
 
@@ -58,6 +58,12 @@ static bool bind_letter(struct letters *l, char letter, u32 n) {
     return *slot == n;
 }
 
+/* T means the batch's rows; after narrowing they are R, and with experts several per token. As a
+ * number that a letter can be bound to: */
+static u32 rows_code(enum val_rows rows, u32 times) {
+    return times * 2 + (u32)rows;
+}
+
 /* Checks operand d (not the output) against its description; returns what is wrong or NULL. */
 static const char *check_operand(const struct prog *p, const struct op_operand *d, struct ref r,
                                  struct letters *l) {
@@ -67,8 +73,7 @@ static const char *check_operand(const struct prog *p, const struct op_operand *
     if (constant != (v->weight != NULL)) return constant ? "is no weight" : "is a weight";
     if (!constant) {
         if (d->dtype != DT_ANY && d->dtype != v->dtype) return "has the wrong type";
-        /* T means the batch's rows; after narrowing they are R: bound as 1 + enum. */
-        if (!bind_letter(l, d->rows, 1u + (u32)v->rows)) return "has other rows";
+        if (!bind_letter(l, d->rows, rows_code(v->rows, v->times))) return "has other rows";
     } else {
         if (d->role != ROLE_MAT && v->weight->type != QUANT_F32) return "is not F32";
         if (!bind_letter(l, d->rows, v->weight->rows)) return "has the wrong number of rows";
@@ -107,11 +112,15 @@ struct ref prog_op(struct prog *p, enum op_code code, const struct ref *in, u32 
         const struct op_operand *d = &info->operands[0];
         u32 cols = letters.n[(unsigned char)d->cols];
         u32 rows = letters.n[(unsigned char)d->rows];
+        if (!rows && d->rows == 'S') { /* slots: the first parameter says how many per token */
+            rows = rows_code(letters.n['T'] & 1 ? ROWS_R : ROWS_T, op.params[0]);
+        }
+        if (!rows) rows = rows_code(d->rows == 'R' ? ROWS_R : ROWS_T, 1);
         struct val *v = new_val(p);
         if (!v) return REF_ABSENT;
         *v = (struct val){.dtype = d->dtype,
-                          .rows =
-                              rows ? (enum val_rows)(rows - 1) : (d->rows == 'R' ? ROWS_R : ROWS_T),
+                          .rows = rows & 1 ? ROWS_R : ROWS_T,
+                          .times = rows / 2,
                           .cols = cols ? cols : out_cols,
                           .first = p->n_ops,
                           .last = p->n_ops};

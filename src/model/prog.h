@@ -22,6 +22,7 @@ struct val {
     const struct weight *weight; /* NULL for activations */
     enum dtype dtype;
     enum val_rows rows;
+    u32 times; /* slots per row: 1, or the experts that a token uses */
     u32 cols;
     u64 pitch;       /* bytes from row to row, a multiple of 64 for activations */
     u64 offset;      /* into the activations' memory, after planning */

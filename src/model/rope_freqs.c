@@ -65,20 +65,21 @@ static int read_scaling(struct model *m, u32 n, f32 base, struct scaling *s, f32
     return GLIM_OK;
 }
 
-int model_rope(struct model *m, struct rope *r, const char *base_key, f32 base, u32 flags,
-               glim_err *e) {
+int model_rope(struct model *m, struct rope *r, const char *suffix, u32 head_dim, f32 base,
+               u32 flags, glim_err *e) {
     struct scaling s = {.factor = 1};
+    char base_key[32], dims_key[40];
     u32 n;
     int rc;
     r->factor = 1;
-    if ((rc = model_u32_or(m, "rope.dimension_count", 2, m->hp.head_dim, m->hp.head_dim, &n, e)) <
-            0 ||
+    snprintf(base_key, sizeof base_key, "rope.freq_base%s", suffix);
+    snprintf(dims_key, sizeof dims_key, "rope.dimension_count%s", suffix);
+    if ((rc = model_u32_or(m, dims_key, 2, head_dim, head_dim, &n, e)) < 0 ||
         (rc = model_f32_or(m, base_key, base, &base, e)) < 0) {
         return rc;
     }
     if (n % 2) {
-        return fail(e, GLIM_FORMAT, "%s: %s.rope.dimension_count %u is odd", m->name, m->arch->name,
-                    n);
+        return fail(e, GLIM_FORMAT, "%s: %s.%s %u is odd", m->name, m->arch->name, dims_key, n);
     }
     if (!(base > 1)) {
         return fail(e, GLIM_FORMAT, "%s: %s.%s is %g; must be above 1", m->name, m->arch->name,
@@ -87,9 +88,10 @@ int model_rope(struct model *m, struct rope *r, const char *base_key, f32 base, 
     if ((flags & ROPE_SCALED) && (rc = read_scaling(m, n, base, &s, &r->factor, e)) < 0) return rc;
     const struct weight *freqs =
         flags & ROPE_FACTORS ? model_weight_opt(m, 1, n / 2, "rope_freqs.weight") : NULL;
-    struct weight *w = arena_get(&m->arena, sizeof *w);
-    f32 *f = arena_array(&m->arena, n / 2, sizeof *f);
-    if (!w || !f) return fail(e, GLIM_NOMEM, "%s: out of memory (rope)", m->name);
+    f32 *f;
+    struct weight *w =
+        model_constant(m, *suffix ? "rope_inv_freq_swa" : "rope_inv_freq", 1, n / 2, &f);
+    if (!w) return fail(e, GLIM_NOMEM, "%s: out of memory (rope)", m->name);
     for (u32 j = 0; j < n / 2; j++) {
         f64 inv = pow((f64)base, -2.0 * j / n), divided = inv / (f64)s.factor;
         f64 ramp = s.yarn ? fmin(fmax(((f64)j - s.lo) / (s.hi - s.lo), 0), 1) : 1;
@@ -105,12 +107,6 @@ int model_rope(struct model *m, struct rope *r, const char *base_key, f32 base, 
                     freqs ? "rope_freqs.weight holds a zero or a value that is not finite"
                           : "the rope scaling factor is too small");
     }
-    *w = (struct weight){.name = base_key,
-                         .data = (const u8 *)f,
-                         .type = QUANT_F32,
-                         .rows = 1,
-                         .cols = n / 2,
-                         .pitch = n / 2 * sizeof *f};
     r->inv_freq = w;
     return GLIM_OK;
 }

@@ -24,7 +24,7 @@ int engine_open(struct engine **out, const glim_engine_params *p, glim_err *e) {
     u32 n = p->n_threads ? p->n_threads : MIN(plat_cpu_count(), (u32)POOL_MAX);
     int rc = pool_open(&g->pool, n, &g->alloc, e);
     if (rc == GLIM_OK) {
-        g->scratch_size = (size_t)n * ISA_SCRATCH + 64;
+        g->scratch_size = (size_t)n * ENGINE_SCRATCH + 64;
         g->scratch_block = mem_get(&g->alloc, g->scratch_size);
         if (!g->scratch_block) rc = fail(e, GLIM_NOMEM, "out of memory (thread scratch)");
     }

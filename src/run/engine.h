@@ -3,13 +3,15 @@
 #define RUN_ENGINE_H
 
 #include "base/pool.h"
-#include "kern/isa.h"
+#include "kern/cpu.h"
+
+enum { ENGINE_SCRATCH = ISA_SCRATCH + CPU_SCRATCH };
 
 struct engine {
     glim_alloc alloc;
     struct pool *pool;     /* owned */
     const struct isa *isa; /* static */
-    u8 *scratch;           /* owned: ISA_SCRATCH bytes per thread, aligned to 64 */
+    u8 *scratch;           /* ENGINE_SCRATCH bytes per thread, aligned to 64; in scratch_block */
     void *scratch_block;
     size_t scratch_size;
     void (*log)(void *ud, const char *msg);

@@ -67,7 +67,8 @@ static void call_of(const struct job *j, const struct op *op, struct cpu_call *c
         c->a[i].cols = r.cols;
         if (v->weight) continue;
         c->a[i].p += (u64)r.col * sizeof(f32); /* slices are of f32 values only */
-        c->a[i].rows = v->rows == ROWS_R ? j->s->r : j->s->t;
+        c->a[i].rows = (v->rows == ROWS_R ? j->s->r : j->s->t) * v->times;
+        if (i == 0) c->pick = v->rows == ROWS_R ? j->s->out_rows : NULL;
     }
 }
 
@@ -76,12 +77,10 @@ static void work(void *arg, u32 ith, u32 nth) {
     const struct prog *p = j->x->prog;
     struct cpu_call c = {.step = j->s,
                          .isa = j->g->isa,
-                         .scratch = j->g->scratch + (u64)ith * ISA_SCRATCH,
+                         .scratch = j->g->scratch + (u64)ith * ENGINE_SCRATCH,
+                         .own = j->g->scratch + (u64)ith * ENGINE_SCRATCH + ISA_SCRATCH,
                          .ith = ith,
                          .nth = nth};
-    struct cpu_call alone = c;
-    alone.ith = 0;
-    alone.nth = 1;
     bool wide_pending = false; /* a wide op may still run in other threads */
     bool owed = false;         /* a meeting point was passed because both sides were thread 0's */
     u32 meeting = 0;
@@ -106,9 +105,9 @@ static void work(void *arg, u32 ith, u32 nth) {
             cpu_op(op->code)->fn(&c);
             wide_pending = true;
         } else if (ith == 0 && c.a[0].rows > 0) {
-            for (u32 n = 0; n < OP_OPERANDS; n++)
-                alone.a[n] = c.a[n];
-            alone.op = op;
+            struct cpu_call alone = c;
+            alone.ith = 0;
+            alone.nth = 1;
             cpu_op(op->code)->fn(&alone);
         }
     }

@@ -16,14 +16,15 @@ static void layout(const struct model *m, bool f16, struct kv_layer *to, u64 byt
         bytes[k] = 0;
     for (u32 i = 0; i < m->n_kv; i++) {
         const struct kv_layer *l = &m->kv[i];
-        u64 half = (u64)l->n_heads * l->head_dim * KV_PAGE * (f16 ? 2 : 4);
+        bool conv = l->kind == KV_CONV;
+        u64 half = (u64)l->n_heads * l->head_dim * KV_PAGE * (f16 && !conv ? 2 : 4);
         half = (half + 63) & ~(u64)63;
         if (to) {
             to[i] = *l;
             to[i].k_off = bytes[l->kind];
             to[i].v_off = bytes[l->kind] + half;
         }
-        bytes[l->kind] += 2 * half;
+        bytes[l->kind] += conv ? half : 2 * half;
     }
 }
 
@@ -40,19 +41,20 @@ u64 kv_bytes(const struct model *m, bool f16, u32 n_ctx, u32 n_batch) {
     u64 bytes[KV_KINDS], sum = 0;
     layout(m, f16, NULL, bytes);
     for (u32 k = 0; k < KV_KINDS; k++) {
-        sum += bytes[k] * slots((enum kv_kind)k, m->hp.window, n_ctx, n_batch);
+        sum += bytes[k] * slots((enum kv_kind)k, m->windows[k], n_ctx, n_batch);
     }
     return sum;
 }
 
 int kv_cache_init(struct kv_cache *c, const struct model *m, bool f16, const glim_alloc *a,
                   glim_err *e) {
-    *c = (struct kv_cache){.window = m->hp.window};
+    *c = (struct kv_cache){0};
     c->layers = mem_get(a, m->n_kv * sizeof *c->layers);
     if (!c->layers) return fail(e, GLIM_NOMEM, "out of memory (KV layers)");
     c->layout = (struct kv_layout){.layers = c->layers, .n_layers = m->n_kv, .f16 = f16};
     layout(m, f16, c->layers, c->layout.page_bytes);
     for (u32 k = 0; k < KV_KINDS; k++) {
+        c->windows[k] = m->windows[k];
         c->pools[k] = (struct kv_pool){.alloc = a, .page_bytes = c->layout.page_bytes[k]};
     }
     return GLIM_OK;
@@ -130,10 +132,9 @@ static int table_init(struct kv_table *t, struct kv_pool *p, u32 n, glim_err *e)
 
 int kv_seq_init(struct kv_seq *s, struct kv_cache *c, u32 n_ctx, u32 n_batch, glim_err *e) {
     *s = (struct kv_seq){.cache = c};
-    if (c->layout.page_bytes[KV_SLIDING]) s->window = c->window;
     for (u32 k = 0; k < KV_KINDS; k++) {
         if (!c->layout.page_bytes[k]) continue;
-        u32 n = slots((enum kv_kind)k, c->window, n_ctx, n_batch);
+        u32 n = slots((enum kv_kind)k, c->windows[k], n_ctx, n_batch);
         int rc = table_init(&s->kinds[k], &c->pools[k], n, e);
         if (rc == GLIM_OK) continue;
         kv_seq_free(s);
@@ -181,20 +182,24 @@ void kv_seq_extend(struct kv_seq *s, u32 n) {
     s->end = MAX(s->end, n);
 }
 
+/* The first position of a kind that may still be there, given where the sequence has been. */
+static u32 oldest(const struct kv_seq *s, u32 k) {
+    u32 end_page = (u32)(((u64)s->end + KV_PAGE - 1) / KV_PAGE), max = s->kinds[k].max;
+    return k != KV_FULL && max && end_page > max ? (end_page - max) * KV_PAGE : 0;
+}
+
 u32 kv_seq_truncate(struct kv_seq *s, u32 n) {
-    const struct kv_table *ring = &s->kinds[KV_SLIDING];
-    /* Positions below this may have been overwritten by those that came ring.max pages later. */
-    u32 end_page = (u32)(((u64)s->end + KV_PAGE - 1) / KV_PAGE);
-    u32 lost = ring->max && end_page > ring->max ? (end_page - ring->max) * KV_PAGE : 0;
-    u32 first = s->window && n >= s->window ? n - s->window + 1 : 0; /* that position n sees */
-    if (first < lost) n = 0;
+    for (u32 k = 0; k < KV_KINDS; k++) {
+        u32 window = s->cache->windows[k];
+        u32 first = n >= window ? n - window + 1 : 0; /* that position n sees */
+        if (k != KV_FULL && first < oldest(s, k)) n = 0;
+    }
     u32 keep = (u32)(((u64)n + KV_PAGE - 1) / KV_PAGE);
     for (u32 k = 0; k < KV_KINDS; k++) {
         /* A ring that has gone round keeps all its pages until it starts anew. */
-        bool round = k == KV_SLIDING && lost > 0 && n > 0;
-        if (!round) table_cut(&s->kinds[k], &s->cache->pools[k], keep);
+        if (n == 0 || oldest(s, k) == 0) table_cut(&s->kinds[k], &s->cache->pools[k], keep);
     }
-    /* What was written beyond n stays in the ring and goes on to count as overwriting, unless all
+    /* What was written beyond n stays in a ring and goes on to count as overwriting, unless all
      * starts anew. */
     if (n == 0) s->end = 0;
     return n;

@@ -27,7 +27,7 @@ struct kv_cache {
     struct kv_layout layout;
     struct kv_layer *layers; /* owned */
     struct kv_pool pools[KV_KINDS];
-    u32 window; /* of sliding layers */
+    u32 windows[KV_KINDS]; /* positions that a layer sees */
 };
 
 /* Sets sizes from the model's layers; takes no pages yet. */
@@ -47,8 +47,7 @@ struct kv_seq {
         u8 **data;  /* owned: their addresses, for steps */
         u32 n, max; /* in use; slots */
     } kinds[KV_KINDS];
-    u32 window; /* 0: no sliding layers */
-    u32 end;    /* positions written so far are below this */
+    u32 end; /* positions written so far are below this */
 };
 int kv_seq_init(struct kv_seq *s, struct kv_cache *c, u32 n_ctx, u32 n_batch, glim_err *e);
 void kv_seq_free(struct kv_seq *s);

@@ -3,6 +3,7 @@
 #include "base/plat_cpu.h"
 
 #include <stdio.h>
+#include <stdio.h>
 #include <string.h>
 
 /* A step on the CPU comes back after about this long. */
@@ -12,7 +13,13 @@ enum { DEFAULT_CTX = 8192, DEFAULT_BATCH = 512 };
 
 int loaded_open(struct loaded *l, struct engine *g, const char *path, glim_err *e) {
     *l = (struct loaded){.engine = g};
-    return model_open(&l->model, path, &g->alloc, e);
+    int rc = model_open(&l->model, path, &g->alloc, e);
+    if (rc == GLIM_OK && l->model.note[0] && g->log) {
+        char text[400];
+        snprintf(text, sizeof text, "%s: %s", l->model.name, l->model.note);
+        g->log(g->log_ud, text);
+    }
+    return rc;
 }
 
 void loaded_close(struct loaded *l) {
