@@ -192,8 +192,7 @@ static void check_freqs(struct rope_model *r, u32 n, const f32 *want, f32 want_f
     glim_err e = {0};
     struct rope rope;
     rope_model_open(r);
-    r->m.hp.head_dim = n;
-    if (model_rope(&r->m, &rope, "rope.freq_base", 10000, ROPE_SCALED | ROPE_FACTORS, &e)) {
+    if (model_rope(&r->m, &rope, "", n, 10000, ROPE_SCALED | ROPE_FACTORS, &e)) {
         fail_test("%s", e.msg);
     }
     assert_int_equal(rope.inv_freq->cols, n / 2);

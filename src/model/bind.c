@@ -34,9 +34,15 @@ static bool fits(struct model *m, const struct gguf_tensor *t, const char *name,
     u32 dims[4] = {want->cols, want->rows, want->n, 1};
     for (u32 i = 0; i < 4; i++) {
         if (t->dims[i] == dims[i]) continue;
-        misfit(m, "'%s' is [%llu, %llu, %llu], expected [%u, %u, %u]", name,
-               (unsigned long long)t->dims[0], (unsigned long long)t->dims[1],
-               (unsigned long long)t->dims[2], dims[0], dims[1], dims[2]);
+        char has[80], needs[40];
+        int n = snprintf(has, sizeof has, "%llu, %llu", (unsigned long long)t->dims[0],
+                         (unsigned long long)t->dims[1]);
+        if (t->n_dims > 2 && n > 0) {
+            snprintf(has + n, sizeof has - (size_t)n, ", %llu", (unsigned long long)t->dims[2]);
+        }
+        n = snprintf(needs, sizeof needs, "%u, %u", dims[0], dims[1]);
+        if (want->n > 1 && n > 0) snprintf(needs + n, sizeof needs - (size_t)n, ", %u", dims[2]);
+        misfit(m, "'%s' is [%s], expected [%s]", name, has, needs);
         return false;
     }
     if (want->n == 1 && want->rows == 1 && t->type != QUANT_F32) {
