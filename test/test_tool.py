@@ -276,6 +276,7 @@ def run_keeps_results_and_talk_apart():
     assert both.out == glim(*base, stdin=b"the\n\nsmall", code=0).out != r.out
     fails(2, "no prompt", args=["run", MODEL, "--raw"], stdin=None)
     fails(2, "another", args=["run", MODEL, "-p", "a", "b"])
+    fails(2, "-n: 'x'", args=["run", MODEL, "--stop", "a", "--stop", "b", "-n", "x"])
 
 
 @test

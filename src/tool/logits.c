@@ -160,7 +160,10 @@ static int logits_main(const struct command *c, int argc, char **argv) {
     if (!l.text && get_ids(&l, &e) < 0) {
         return e.code == GLIM_ARG ? options_misused(c, "%s", e.msg) : options_failed(&e);
     }
-    if (!l.text && l.n == 0) return options_misused(c, "there are no ids in the list");
+    if (!l.text && l.n == 0) {
+        free(l.ids);
+        return options_misused(c, "there are no ids in the list");
+    }
     glim_engine *engine;
     if (options_engine(&l.o, &engine, &e) < 0) {
         code = options_failed(&e);

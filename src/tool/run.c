@@ -310,7 +310,10 @@ static int run_main(const struct command *c, int argc, char **argv) {
         OPTION_END,
     };
     int code;
-    if (!options_parse(c, rows, &argc, &argv, &code)) return code;
+    if (!options_parse(c, rows, &argc, &argv, &code)) {
+        free((void *)r.stops.p);
+        return code;
+    }
     char *joined = NULL;
     glim_err e = {0};
     glim_engine *engine = NULL;
