@@ -17,6 +17,21 @@ static f64 now(void) {
     return (f64)t.tv_sec + 1e-9 * (f64)t.tv_nsec;
 }
 
+/* The roof of a product with one row: GB/s of adding up 320 MiB. */
+static void bench_read(void) {
+    u64 n = 40 << 20, *p = malloc(n * 8), sum[8] = {0};
+    memset(p, 1, n * 8);
+    f64 start = now();
+    for (u64 i = 0; i < n; i += 8) {
+        for (u32 j = 0; j < 8; j++) {
+            sum[j] += p[i + j];
+        }
+    }
+    f64 s = now() - start;
+    printf("read %.2f GB/s (%llu)\n", 8e-9 * (f64)n / s, (unsigned long long)(sum[0] & sum[7]));
+    free(p);
+}
+
 /* Median seconds of a product; rows of weights are taken from a pool larger than the caches when
  * the product has one row, so that they come from memory. */
 static f64 time_matmul(const struct isa *isa, struct matmul m, u32 n, u64 pool_rows) {
@@ -113,6 +128,7 @@ static void bench_attend(const struct isa *isa, u32 e, u32 n_rows, u32 keys, boo
 int main(int argc, char **argv) {
     static const char *const names[] = {"scalar", "avx2", "avx512"};
     if (posix_memalign(&scratch, 64, ISA_SCRATCH)) return 1;
+    bench_read();
     for (size_t i = 0; i < COUNT(names); i++) {
         const struct isa *isa = isa_pick(names[i]);
         if (!isa || (argc > 1 && strcmp(argv[1], isa->name) != 0)) continue;

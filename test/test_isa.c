@@ -180,6 +180,45 @@ static void test_matmul_fast(void **state) {
     check_shapes(true);
 }
 
+/* A row of x that is 1 at one place reads a weight: exactly what quant_row says. */
+static void test_matmul_decodes(void **state) {
+    (void)state;
+    enum { K = 1024 + 256, N = 3 };
+    for (size_t i = 0; i < COUNT(isa_types); i++) {
+        const struct quant *q = quant_find(isa_types[i].type);
+        u64 row = quant_row_bytes(q, K);
+        u8 *w = malloc(row * N + 1);
+        f32 *x = calloc(K * K, 4), *y = malloc(4 * K * N), *want = malloc(4 * K);
+        for (u32 k = 0; k < K; k++) {
+            x[k * K + k] = 1;
+        }
+        for (u32 shift = 0; shift < 2; shift++) {
+            random_weights(&isa_types[i], w + shift, N * K);
+            for (size_t a = 0; a < n_isas; a++) {
+                struct matmul m = {.w = w + shift,
+                                   .w_pitch = row,
+                                   .type = q->type,
+                                   .k = K,
+                                   .x = x,
+                                   .x_pitch = 4 * K,
+                                   .y = y,
+                                   .y_pitch = N,
+                                   .t = K};
+                isas[a]->matmul(&m, 0, N, scratch);
+                for (u32 n = 0; n < N; n++) {
+                    quant_row(q, w + shift + n * row, 0, K, want);
+                    for (u32 k = 0; k < K; k++) {
+                        if (y[k * N + n] == want[k]) continue;
+                        fail_msg("%s %s: weight %u is %a, expected %a", q->name, isas[a]->name, k,
+                                 (f64)y[k * N + n], (f64)want[k]);
+                    }
+                }
+            }
+        }
+        free(w), free(x), free(y), free(want);
+    }
+}
+
 /* More values than any scratch panel holds. */
 static void test_matmul_long(void **state) {
     (void)state;
@@ -463,7 +502,8 @@ int main(void) {
         cmocka_unit_test(test_maps),           cmocka_unit_test(test_swiglu_range),
         cmocka_unit_test(test_to_f16),         cmocka_unit_test(test_matmul_exact),
         cmocka_unit_test(test_matmul_fast),    cmocka_unit_test(test_matmul_long),
-        cmocka_unit_test(test_matmul_largest), cmocka_unit_test(test_matmul_nan),
+        cmocka_unit_test(test_matmul_decodes), cmocka_unit_test(test_matmul_largest),
+        cmocka_unit_test(test_matmul_nan),
     };
     return cmocka_run_group_tests(tests, find_isas, NULL);
 }

@@ -36,9 +36,11 @@ extern const struct isa isa_avx2, isa_avx512;
 enum {
     ATTEND_KEYS = 64, /* keys of a chunk */
     ATTEND_ROWS = 4,
-    F32_PANEL = 1024,
-    F32_STRIP = 16,                /* weight rows decoded at a time: 64 KiB of scratch */
-    F32_X_ROWS = 16,               /* rows of A8 activations decoded at a time: 64 KiB of scratch */
+    F32_PANEL = 512,               /* a strip of 16 rows fits the first-level cache */
+    F32_STRIP = 16,                /* weight rows decoded at a time */
+    F32_ROW = F32_PANEL + 16,      /* floats from decoded row to row: not a power of two */
+    F32_X_ROWS = 16,               /* rows of A8 activations decoded at a time */
+    F32_X_BYTES = 768 * 1024,      /* of x between two decodings of the weights */
     I8_PANEL = 1024,               /* values of K in an int8 panel */
     I8_ROW = I8_PANEL + 64,        /* bytes from unpacked row to row; a power of two would */
     I8_SCALES = I8_PANEL / 16 + 8, /* crowd into few sets of the cache. Floats likewise */
@@ -49,7 +51,7 @@ enum {
  * simd_rows_avx512.inc's pieces. */
 enum {
     ROWS_MAX = 8,
-    ROWS_AHEAD = 1024,
+    ROWS_AHEAD = 4096,
     ROWS_BYTES_Q4 = 256,
     ROWS_BYTES_Q8_0 = 192,
     ROWS_BYTES_Q4_K = 320,
@@ -72,7 +74,9 @@ struct i8_format {
 #define simd_add              SIMD(simd_add)
 #define simd_attend           SIMD(simd_attend)
 #define simd_attend_chunk     SIMD(simd_attend_chunk)
+#define simd_decode           SIMD(simd_decode)
 #define simd_dot_i8           SIMD(simd_dot_i8)
+#define simd_f32_rows         SIMD(simd_f32_rows)
 #define simd_f32_strip        SIMD(simd_f32_strip)
 #define simd_f32_tile         SIMD(simd_f32_tile)
 #define simd_geglu            SIMD(simd_geglu)
@@ -127,6 +131,7 @@ struct i8_format {
 #define v_dot_wide            SIMD(v_dot_wide)
 #define v_exp                 SIMD(v_exp)
 #define v_fma                 SIMD(v_fma)
+#define v_from_bytes          SIMD(v_from_bytes)
 #define v_from_int            SIMD(v_from_int)
 #define v_gelu                SIMD(v_gelu)
 #define v_halves              SIMD(v_halves)
