@@ -88,6 +88,8 @@ $(B)/test/test_%: $(B)/test/test_%.o $(B)/libglim_all.a
 	$(COMPILE) $(LDFLAGS) $^ -lcmocka -ljansson $(LIBS) -o $@
 $(B)/test/bench_%: $(B)/test/bench_%.o $(B)/libglim_all.a
 	$(COMPILE) $(LDFLAGS) $^ $(LIBS) -o $@
+$(B)/test/make_%: $(B)/test/make_%.o $(B)/libglim_all.a
+	$(COMPILE) $(LDFLAGS) $^ $(LIBS) -o $@
 # Without libFuzzer a target replays the files and folders that it is given.
 REPLAY := $(if $(filter fuzz,$(config)),,$(B)/test/replay_main.o)
 $(B)/test/fuzz_%: $(B)/test/fuzz_%.o $(REPLAY) $(B)/libglim_all.a
