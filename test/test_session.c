@@ -358,6 +358,58 @@ static void test_pages_return(void **state) {
     inner_close(&k);
 }
 
+/* Sliding windows keep a ring of pages: long texts, and rewinds of any length, near ones within the
+ * ring and far ones past it, also with a pass in flight that has already overwritten some. */
+static void test_ring(void **state) {
+    (void)state;
+    enum { LONG = 420, BATCH = 5 };
+    static i32 ids[LONG];
+    static f32 want[LONG][V];
+    struct edit e = {.key = "llama.attention.sliding_window", .as = EDIT_U32, .u = 6};
+    struct temp t = edit_gguf(MODEL, &e, 1);
+    struct inner k;
+    struct session s, whole;
+    glim_session_params p = {.exact = true, .n_batch = BATCH};
+    glim_session_params all = {.exact = true, .n_batch = LONG, .max_logits = LONG};
+    u32 random = 1, again = 0;
+    inner_open(&k, t.path, 2);
+    inner_session(&k, &whole, &all);
+    inner_session(&k, &s, &p);
+    for (u32 i = 0; i < LONG; i++)
+        ids[i] = tokens[i * 7 % N];
+    assert_int_equal(session_feed(&whole, ids, LONG, GLIM_LOGITS_ALL), 0);
+    steps_to_end(&whole);
+    for (u32 i = 0; i < LONG; i++)
+        memcpy(want[i], session_logits(&whole, i), sizeof want[i]);
+    session_close(&whole);
+    u32 ring = s.kv.kinds[KV_SLIDING].max * KV_PAGE;
+    assert_true(ring < LONG / 2); /* it goes round */
+    for (u32 round = 0; round < 60; round++) {
+        random = random * 1664525 + 1013904223;
+        u32 n = s.n_ids, back = random >> 8, keep;
+        keep = n - MIN(n, round % 3 ? back % 20 : back % (n + 1));
+        assert_int_equal(session_rewind(&s, keep), 0);
+        assert_int_equal(s.n_ids, keep);
+        again += s.n_done < keep;
+        u32 more = MIN(1 + (back >> 4) % 60, (u32)LONG - keep);
+        if (more == 0) continue;
+        feed(&s, ids + keep, more);
+        s.budget_ns = 0;
+        for (u32 i = 0; round % 4 == 3 && i < 30; i++)
+            session_step(&s); /* perhaps given up by the next rewind */
+        if (round % 4 == 3) continue;
+        steps_to_end(&s);
+        for (u32 i = 0; i < V; i++) {
+            f64 d = fabs((f64)want[keep + more - 1][i] - (f64)session_logits(&s, 0)[i]);
+            if (!(d < 1e-4)) fail_test("round %u, position %u: off by %g", round, keep + more, d);
+        }
+    }
+    assert_true(again > 3); /* some went back too far for the ring */
+    session_close(&s);
+    inner_close(&k);
+    temp_remove(&t);
+}
+
 /* The plan is what a session then takes, but for a few percent of records and page tables. */
 static void test_plan(void **state) {
     (void)state;
@@ -425,6 +477,7 @@ int main(void) {
         cmocka_unit_test(test_rewind_inside_a_step),
         cmocka_unit_test(test_interleaved_sessions),
         cmocka_unit_test(test_pages_return),
+        cmocka_unit_test(test_ring),
         cmocka_unit_test(test_plan),
         cmocka_unit_test(test_not_finite),
     };

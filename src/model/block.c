@@ -142,12 +142,14 @@ static struct ref rope(struct build *b, struct ref x, u32 head_dim, const struct
 struct ref block_attention(struct build *b, const struct model *m, struct act *y,
                            const struct attention *w, const struct attend_how *how) {
     u32 e = w->head_dim;
+    struct ref k = REF_ABSENT, v = REF_ABSENT;
+    /* The products first: threads need not meet between them. */
     struct ref q = block_linear(b, y, w->q, w->q_bias);
+    if (w->k) k = v = block_linear(b, y, w->k, w->k_bias);
+    if (w->v) v = block_linear(b, y, w->v, w->v_bias);
     if (w->q_norm) q = block_head_norm(b, q, e, w->q_norm, m->hp.eps);
     q = rope(b, q, e, how);
     if (w->k) {
-        struct ref k = block_linear(b, y, w->k, w->k_bias);
-        struct ref v = w->v ? block_linear(b, y, w->v, w->v_bias) : k;
         if (w->k_norm) k = block_head_norm(b, k, e, w->k_norm, m->hp.eps);
         k = rope(b, k, e, how);
         if (how->value_norm) v = block_head_norm(b, v, e, NULL, m->hp.eps);
