@@ -58,6 +58,9 @@ enum {
     ROWS_BYTES_Q6_K = 576,
 };
 
+/* The unpacking of bytes is written in vectors that every target has. */
+typedef u8 byte16 __attribute__((vector_size(16)));
+
 /* How simd_i8.inc sees a weight format. */
 struct i8_format {
     u32 type;
@@ -74,6 +77,7 @@ struct i8_format {
 #define simd_add              SIMD(simd_add)
 #define simd_attend           SIMD(simd_attend)
 #define simd_attend_chunk     SIMD(simd_attend_chunk)
+#define simd_bytes            SIMD(simd_bytes)
 #define simd_decode           SIMD(simd_decode)
 #define simd_dot_i8           SIMD(simd_dot_i8)
 #define simd_f32_rows         SIMD(simd_f32_rows)
@@ -88,8 +92,6 @@ struct i8_format {
 #define simd_matmul_f32       SIMD(simd_matmul_f32)
 #define simd_matmul_i8        SIMD(simd_matmul_i8)
 #define simd_plain            SIMD(simd_plain)
-#define simd_q4k_min          SIMD(simd_q4k_min)
-#define simd_q4k_scale        SIMD(simd_q4k_scale)
 #define simd_round32          SIMD(simd_round32)
 #define simd_rows             SIMD(simd_rows)
 #define simd_rows_at          SIMD(simd_rows_at)
@@ -102,6 +104,7 @@ struct i8_format {
 #define simd_score_rows       SIMD(simd_score_rows)
 #define simd_score_tile       SIMD(simd_score_tile)
 #define simd_scores           SIMD(simd_scores)
+#define simd_six_bits         SIMD(simd_six_bits)
 #define simd_softcap          SIMD(simd_softcap)
 #define simd_soften           SIMD(simd_soften)
 #define simd_sum_squares      SIMD(simd_sum_squares)
