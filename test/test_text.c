@@ -311,12 +311,13 @@ static void check_case(const struct turns *t, json_t *c) {
         turn[i].text = text_of(json_string_value(json_array_get(pair, 1)));
     }
     u32 flags = json_is_true(json_object_get(c, "reply")) ? TURNS_REPLY : 0;
-    u64 n_spans = turns_spans(t, turn, n, flags, NULL, 0);
-    assert_true(n_spans <= COUNT(span));
-    assert_int_equal(turns_spans(t, turn, n, flags, span, COUNT(span)), n_spans);
+    glim_err e = {0};
+    i64 n_spans = turns_spans(t, turn, n, flags, NULL, 0, &e);
+    assert_true(n_spans >= 0 && n_spans <= (i64)COUNT(span));
+    assert_int_equal(turns_spans(t, turn, n, flags, span, COUNT(span), &e), n_spans);
     struct sink whole = {.n = 0};
     u32 plain = 0;
-    for (u64 i = 0; i < n_spans; i++) {
+    for (i64 i = 0; i < n_spans; i++) {
         sink_put(&whole, span[i].text);
         plain += !span[i].control;
     }
@@ -331,14 +332,14 @@ static void check_case(const struct turns *t, json_t *c) {
         if (!str_is(turn[cut].role, "assistant")) continue;
         for (u32 ended = 0; ended < 2; ended++) {
             struct sink o = {.n = 0};
-            u64 k = turns_spans(t, turn, cut, TURNS_REPLY, span, COUNT(span));
-            for (u64 i = 0; i < k; i++)
+            i64 k = turns_spans(t, turn, cut, TURNS_REPLY, span, COUNT(span), &e);
+            for (i64 i = 0; i < k; i++)
                 sink_put(&o, span[i].text);
             sink_put(&o, turn[cut].text);
             if (ended) sink_put(&o, text_of(CHATML_END));
             k = turns_spans(t, turn + cut + 1, n - cut - 1,
-                            flags | TURNS_AFTER | (ended ? TURNS_ENDED : 0), span, COUNT(span));
-            for (u64 i = 0; i < k; i++)
+                            flags | TURNS_AFTER | (ended ? TURNS_ENDED : 0), span, COUNT(span), &e);
+            for (i64 i = 0; i < k; i++)
                 sink_put(&o, span[i].text);
             assert_string_equal(o.p, whole.p);
         }

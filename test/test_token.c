@@ -51,7 +51,7 @@ static void test_smollm2_reference(void **state) {
     if (turns_open(&t, &l.g, v, &l.arena, &l.e)) fail_test("%s", l.e.msg);
     const struct turn turn = {text_of("user"), text_of("<|im_end|>")};
     struct vocab_span span[16];
-    u64 n = turns_spans(t, &turn, 1, TURNS_REPLY, span, COUNT(span));
+    u64 n = (u64)turns_spans(t, &turn, 1, TURNS_REPLY, span, COUNT(span), &l.e);
     i32 ids[128];
     i64 count = vocab_encode_spans(v, span, n, VOCAB_BEGIN, ids, COUNT(ids), &mem_libc, &l.e);
     assert_true(count > 0 && count <= (i64)COUNT(ids));
@@ -270,17 +270,17 @@ static void test_second_turn(void **state) {
                                 {text_of("user"), text_of("\n<|im_end|> again ")}};
     struct vocab_span span[32];
     i32 whole[256], parts[256];
-    u64 n = turns_spans(t, turn, 3, TURNS_REPLY, span, COUNT(span));
+    u64 n = (u64)turns_spans(t, turn, 3, TURNS_REPLY, span, COUNT(span), &l.e);
     i64 count = vocab_encode_spans(v, span, n, 0, whole, 256, &mem_libc, &l.e);
     assert_true(count > 0 && count < 256);
     for (u32 ended = 0; ended < 2; ended++) {
-        n = turns_spans(t, turn, 1, TURNS_REPLY, span, COUNT(span));
+        n = (u64)turns_spans(t, turn, 1, TURNS_REPLY, span, COUNT(span), &l.e);
         i64 at = vocab_encode_spans(v, span, n, 0, parts, 256, &mem_libc, &l.e);
         assert_true(at > 0);
         at += vocab_encode(v, turn[1].text, 0, parts + at, (u64)(256 - at), &mem_libc, &l.e);
         if (ended) parts[at++] = turns_end(t); /* as sampled */
         u32 flags = TURNS_REPLY | TURNS_AFTER | (ended ? TURNS_ENDED : 0);
-        n = turns_spans(t, turn + 2, 1, flags, span, COUNT(span));
+        n = (u64)turns_spans(t, turn + 2, 1, flags, span, COUNT(span), &l.e);
         at += vocab_encode_spans(v, span, n, 0, parts + at, (u64)(256 - at), &mem_libc, &l.e);
         assert_int_equal(at, count);
         assert_memory_equal(parts, whole, (size_t)count * sizeof *whole);

@@ -102,14 +102,19 @@ int answer_chat(struct answer *a, const struct turns *t, const glim_message *mes
         flags |= TURNS_AFTER;
         if (a->s->ids[a->s->n_ids - 1] == turns_end(t)) flags |= TURNS_ENDED;
     }
-    u64 n_spans = turns_spans(t, turn, n, flags, NULL, 0);
+    i64 count = turns_spans(t, turn, n, flags, NULL, 0, e);
+    if (count < 0) {
+        mem_put(alloc, turn, bytes);
+        return (int)count;
+    }
+    u64 n_spans = (u64)count;
     size_t span_bytes = n_spans * sizeof(struct vocab_span);
     struct vocab_span *spans = mem_get(alloc, span_bytes);
     int rc;
     if (!spans && n_spans) {
         rc = fail(e, GLIM_NOMEM, "out of memory (%zu messages)", n);
     } else {
-        turns_spans(t, turn, n, flags, spans, n_spans);
+        turns_spans(t, turn, n, flags, spans, n_spans, e);
         rc = feed_spans(a, spans, n_spans, e);
     }
     mem_put(alloc, spans, span_bytes);

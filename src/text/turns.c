@@ -1,12 +1,17 @@
 /* Turns as spans. */
 #include "text/turns.h"
 
+#include <string.h>
+
 #include "text/chatml.h"
+#include "text/style.h"
 #include "text/unicode.h"
 
 struct turns {
-    struct chatml form;
-    struct str begin; /* text of the begin token, if the template writes it */
+    const struct style *style;
+    struct str begin, finish; /* texts of the begin and the end token; may be empty */
+    bool begin_first;         /* ChatML: the begin token's text comes first */
+    struct str system;        /* ChatML: said before a conversation without system message */
     i32 end;
 };
 
@@ -28,13 +33,70 @@ static struct str beginning(struct str text, size_t n) {
     return (struct str){text.p, end};
 }
 
-static int need_control(const struct vocab *v, const char *text, size_t n, i32 *id, glim_err *e) {
-    *id = vocab_find(v, (struct str){text, n});
+/* A control token's id by its text. */
+static int need_control(const struct vocab *v, struct str text, i32 *id, glim_err *e) {
+    *id = vocab_find(v, text);
     if (*id >= 0 && v->kind[*id] == VOCAB_CONTROL) return 0;
     return fail(e, GLIM_UNSUPPORTED,
-                "the chat template uses %s, which is not a control token of this vocabulary; use "
+                "the chat template uses %.*s, which is not a control token of this vocabulary; use "
                 "--raw to send plain text",
-                text);
+                STR(text));
+}
+
+static struct str text_of_id(const struct vocab *v, i32 id) {
+    return id < 0 ? (struct str){"", 0} : vocab_piece(v, id, VOCAB_SPECIAL);
+}
+
+static struct str template_text(const char *s) {
+    return (struct str){s, strlen(s)};
+}
+
+static bool writes(const struct style *s, char mark) {
+    const char *texts[] = {s->start, s->user[0], s->user[1], s->model[0], s->model[1], s->reply};
+    for (size_t i = 0; i < COUNT(texts); i++) {
+        if (strchr(texts[i], mark)) return true;
+    }
+    return false;
+}
+
+int turns_open_style(struct turns **out, const struct style *style, const struct vocab *v,
+                     struct arena *a, glim_err *e) {
+    *out = NULL;
+    struct turns *t = arena_get(a, sizeof *t);
+    if (!t) return fail(e, GLIM_NOMEM, "no memory for the turn format");
+    t->style = style;
+    t->begin = text_of_id(v, v->begin);
+    t->finish = text_of_id(v, v->end);
+    if (writes(style, STYLE_END[0]) && t->finish.n == 0) {
+        return fail(e, GLIM_UNSUPPORTED,
+                    "the chat template ends turns with the end token, but this vocabulary names "
+                    "none (tokenizer.ggml.eos_token_id); use --raw to send plain text");
+    }
+    int status = 0;
+    for (size_t i = 0; i < COUNT(style->marks) && style->marks[i] && status == 0; i++)
+        status = need_control(v, template_text(style->marks[i]), &t->end, e);
+    if (status) return status;
+    bool ends = style->end[0] == STYLE_END[0];
+    struct str end = ends ? t->finish : template_text(style->end);
+    status = need_control(v, end, &t->end, e);
+    if (status == 0) *out = t;
+    return status;
+}
+
+/* The format of a template, or GLIM_UNSUPPORTED. */
+static int open_form(struct turns **out, struct str form, const struct vocab *v, struct arena *a,
+                     glim_err *e) {
+    struct chatml c;
+    bool chatml = chatml_match(&c, form);
+    const struct style *style = chatml ? &style_chatml : style_find(form);
+    if (!style) return GLIM_NOT_FOUND;
+    int status = turns_open_style(out, style, v, a, e);
+    if (status || !chatml) return status;
+    (*out)->begin_first = c.begin;
+    (*out)->system = c.system;
+    if (c.system.n == 0) return 0;
+    (*out)->system.p = arena_text(a, c.system);
+    return (*out)->system.p ? 0 : fail(e, GLIM_NOMEM, "no memory for the system message");
 }
 
 int turns_open(struct turns **out, const struct gguf *g, const struct vocab *v, struct arena *a,
@@ -49,28 +111,25 @@ int turns_open(struct turns **out, const struct gguf *g, const struct vocab *v, 
                     STR(name));
     }
     if (status) return status;
-    struct turns *t = arena_get(a, sizeof *t);
-    if (!t) return fail(e, GLIM_NOMEM, "no memory for the turn format");
-    int is = chatml_match(&t->form, template, a, e);
-    if (is < 0) return is;
-    if (is == 0) {
-        struct str quote = beginning(template, 60);
-        return fail(e, GLIM_UNSUPPORTED,
-                    "the chat template of '%.*s' is not built in (only plain ChatML is): \"%.*s\"; "
-                    "use --raw to send plain text",
-                    STR(name), STR(quote));
-    }
-    i32 start;
-    status = need_control(v, CHATML_START, sizeof CHATML_START - 1, &start, e);
-    if (!status) status = need_control(v, CHATML_END, sizeof CHATML_END - 1, &t->end, e);
-    if (status) return status;
-    if (t->form.begin) t->begin = vocab_piece(v, v->begin, VOCAB_SPECIAL);
-    *out = t;
-    return 0;
+    struct template_form form;
+    status = template_normal(&form, template, a->alloc, e);
+    if (status < 0) return status;
+    status = status ? open_form(out, form.text, v, a, e) : GLIM_NOT_FOUND;
+    template_free(&form, a->alloc);
+    if (status) *out = NULL;
+    if (status != GLIM_NOT_FOUND) return status;
+    struct str quote = beginning(template, 60);
+    return fail(e, GLIM_UNSUPPORTED,
+                "the chat template of '%.*s' is not built in (ChatML and the known ones of Llama, "
+                "Mistral, Gemma and Granite are): \"%.*s\"; use --raw to send plain text",
+                STR(name), STR(quote));
 }
+
+/* ---- Spans ----------------------------------------------------------------------------------- */
 
 /* Spans being collected; n counts on past cap. */
 struct span_list {
+    const struct turns *t;
     struct vocab_span *span;
     u64 cap, n;
 };
@@ -81,27 +140,131 @@ static void put_span(struct span_list *l, struct str text, bool control) {
     l->n++;
 }
 
-#define TEMPLATE_TEXT(s) ((struct str){(s), sizeof(s) - 1})
+/* Template text, with the begin and end tokens' texts in their places. */
+static void put_template(struct span_list *l, struct str s) {
+    size_t done = 0;
+    for (size_t i = 0; i <= s.n; i++) {
+        if (i < s.n && s.p[i] != STYLE_BEGIN[0] && s.p[i] != STYLE_END[0]) continue;
+        put_span(l, (struct str){s.p + done, i - done}, true);
+        if (i < s.n) put_span(l, s.p[i] == STYLE_BEGIN[0] ? l->t->begin : l->t->finish, true);
+        done = i + 1;
+    }
+}
 
-u64 turns_spans(const struct turns *t, const struct turn *turn, u64 n, u32 flags,
-                struct vocab_span *span, u64 cap) {
-    struct span_list l = {span, cap, 0};
-    if (flags & TURNS_AFTER) {
-        if (!(flags & TURNS_ENDED)) put_span(&l, TEMPLATE_TEXT(CHATML_END), true);
-        put_span(&l, TEMPLATE_TEXT("\n"), true);
+/* What Python's str.strip() removes: white space, and the separators among the controls. */
+static bool is_stripped(struct unicode_char c) {
+    bool separator = c.code >= 0x1c && c.code <= 0x1f;
+    return c.state == UNICODE_WHOLE && (separator || unicode_flags(c.code) & UNICODE_SPACE);
+}
+
+static struct str strip(struct str s, bool front, bool back) {
+    struct unicode_char c;
+    while (front && s.n && is_stripped(c = unicode_read(s.p, s.n))) {
+        s.p += c.len;
+        s.n -= c.len;
+    }
+    while (back && s.n) {
+        size_t i = s.n - 1;
+        while (i > 0 && ((u8)s.p[i] & 0xc0) == 0x80)
+            i--;
+        c = unicode_read(s.p + i, s.n - i);
+        if (i + c.len != s.n || !is_stripped(c)) break;
+        s.n = i;
+    }
+    return s;
+}
+
+/* One turn. within: a system message that goes into it, or NULL. */
+static void put_turn(struct span_list *l, struct turn turn, const struct str *within) {
+    const struct style *s = l->t->style;
+    bool model = str_is(turn.role, "assistant");
+    const char *const *around = model ? s->model : s->user;
+    put_template(l, template_text(around[0]));
+    if (s->head[0]) {
+        put_template(l, template_text(s->head[0]));
+        if (model)
+            put_span(l, template_text(s->model_role), false);
+        else
+            put_span(l, turn.role, false);
+        put_template(l, template_text(s->head[1]));
+    }
+    struct str text = turn.text;
+    if (model ? s->trim_model : s->trim_user) text = strip(text, !(within && s->trim_within), true);
+    if (within) {
+        struct str after = template_text(s->system_text[1]);
+        put_template(l, template_text(s->system_text[0]));
+        put_span(l, *within, false);
+        if (s->trim_within && text.n == 0) after = strip(after, false, true);
+        put_template(l, after);
+    }
+    put_span(l, text, false);
+    put_template(l, template_text(around[1]));
+}
+
+/* What closes the answer that is in the context: all of it, or what follows the end token. */
+static void put_close(struct span_list *l, bool ended) {
+    const struct style *s = l->t->style;
+    struct str close = template_text(s->model[1]);
+    if (ended) {
+        size_t skip = (size_t)(strstr(s->model[1], s->end) - s->model[1]) + strlen(s->end);
+        close.p += skip;
+        close.n -= skip;
+    }
+    put_template(l, close);
+}
+
+/* Whether the template takes this turn. place: its number without a system message that is no turn;
+ * after an answer it counts on from an even one. */
+static int check_turn(const struct style *s, struct turn turn, u64 i, u64 place, glim_err *e) {
+    bool user = str_is(turn.role, "user"), model = str_is(turn.role, "assistant");
+    bool system = str_is(turn.role, "system");
+    struct str role = beginning(turn.role, 40);
+    if (system && s->system != STYLE_SYSTEM_TURN) {
+        return fail(e, GLIM_ARG, "message %llu: the chat template (%s) takes %s",
+                    (unsigned long long)i, s->name,
+                    s->system == STYLE_SYSTEM_NONE ? "no system message"
+                                                   : "a system message only at the beginning");
+    }
+    if (s->named_roles && !user && !model && !system) {
+        return fail(e, GLIM_ARG, "message %llu: the chat template (%s) has no role '%.*s'",
+                    (unsigned long long)i, s->name, STR(role));
+    }
+    if (s->alternate && user != (place % 2 == 0)) {
+        return fail(e, GLIM_ARG,
+                    "message %llu: the chat template (%s) wants user and assistant in turn, and "
+                    "this is '%.*s'",
+                    (unsigned long long)i, s->name, STR(role));
+    }
+    return 0;
+}
+
+i64 turns_spans(const struct turns *t, const struct turn *turn, u64 n, u32 flags,
+                struct vocab_span *span, u64 cap, glim_err *e) {
+    const struct style *s = t->style;
+    struct span_list l = {t, span, cap, 0};
+    u64 first = 0; /* the first that is a turn */
+    bool after = flags & TURNS_AFTER, has_system = n && str_is(turn[0].role, "system");
+    if (after) {
+        put_close(&l, flags & TURNS_ENDED);
     } else {
-        put_span(&l, t->begin, true);
-        if (n && !str_is(turn[0].role, "system")) put_span(&l, t->form.system, true);
+        if (t->begin_first) put_span(&l, t->begin, true);
+        put_template(&l, template_text(s->start));
+        if (n && !has_system) put_span(&l, t->system, true);
+        if (n && !has_system && s->default_system)
+            put_template(&l, template_text(s->default_system));
+        if (has_system && s->system == STYLE_SYSTEM_WITHIN) first = 1;
+        if (first == n && n) {
+            return fail(e, GLIM_ARG, "the chat template (%s) needs a message after the system's",
+                        s->name);
+        }
     }
-    for (u64 i = 0; i < n; i++) {
-        put_span(&l, TEMPLATE_TEXT(CHATML_START), true);
-        put_span(&l, turn[i].role, false);
-        put_span(&l, TEMPLATE_TEXT("\n"), true);
-        put_span(&l, turn[i].text, false);
-        put_span(&l, TEMPLATE_TEXT(CHATML_END "\n"), true);
+    for (u64 i = first; i < n; i++) {
+        int status = check_turn(s, turn[i], i, i - first, e);
+        if (status) return status;
+        put_turn(&l, turn[i], first && i == first ? &turn[0].text : NULL);
     }
-    if (flags & TURNS_REPLY) put_span(&l, TEMPLATE_TEXT(CHATML_START "assistant\n"), true);
-    return l.n;
+    if (flags & TURNS_REPLY) put_template(&l, template_text(s->reply));
+    return (i64)l.n;
 }
 
 i32 turns_end(const struct turns *t) {

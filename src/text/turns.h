@@ -1,12 +1,13 @@
 /* Turns of a conversation as spans of text for the tokenizer: the seam behind which chat templates
- * are run. Built in now: ChatML, for the templates that chatml.c can prove to be it. */
+ * are run. Built in are the formats of style.c, for templates that are proved (chatml.c) or known
+ * (style_find) to be them. */
 #ifndef TEXT_TURNS_H
 #define TEXT_TURNS_H
 
 #include "text/token.h"
 
 struct turn {
-    struct str role; /* "system", "user", "assistant"; others pass through as the template does */
+    struct str role; /* "system", "user", "assistant"; others as the template has it */
     struct str text;
 };
 
@@ -18,19 +19,25 @@ enum turns_flag {
 };
 
 struct turns;
+struct style;
 
 /* Decides the format from the file's template; *out lives in a. GLIM_UNSUPPORTED: there is no
  * template, or not one that is built in (the message names the model, quotes the template's
  * beginning and the way out); never a guess. */
 int turns_open(struct turns **out, const struct gguf *g, const struct vocab *v, struct arena *a,
                glim_err *e);
+/* The format itself, whatever template there is. */
+int turns_open_style(struct turns **out, const struct style *style, const struct vocab *v,
+                     struct arena *a, glim_err *e);
 
 /* The spans that turn[0..n) become, for vocab_encode_spans: template text is marked as such, roles
  * and messages are not, so that nobody forges a turn by typing its marks. Writes the first cap
  * spans and returns how many there are. They borrow from t and from turn. With TURNS_AFTER, the
- * context followed by these spans is what the whole conversation would have been rendered as. */
-u64 turns_spans(const struct turns *t, const struct turn *turn, u64 n, u32 flags,
-                struct vocab_span *span, u64 cap);
+ * context followed by these spans is what the whole conversation would have been rendered as, but
+ * for white space that the template takes from the ends of an answer.
+ * GLIM_ARG: the template refuses these turns (two users in a row, a role that it does not know). */
+i64 turns_spans(const struct turns *t, const struct turn *turn, u64 n, u32 flags,
+                struct vocab_span *span, u64 cap, glim_err *e);
 
 /* The token that closes a turn. */
 i32 turns_end(const struct turns *t);

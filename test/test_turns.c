@@ -1,0 +1,354 @@
+/* Turns in the formats that are built in, against Jinja2's rendering of the published templates
+ * (script/make_turn_fixtures.py), and how templates are recognised. */
+#include "load_gguf.h"
+
+#include "text/style.h"
+#include "text/template.h"
+#include "text/turns.h"
+
+#include <jansson.h>
+
+static struct str text_of(const char *s) {
+    return (struct str){s, strlen(s)};
+}
+
+/* A vocabulary that has every mark as a control token, <s> to begin and </s> to end with. */
+static void open_marks(struct load *l, struct vocab **v, const char *template,
+                       const char *without) {
+    static const char *const marks[] = {"<s>",
+                                        "</s>",
+                                        "<|im_start|>",
+                                        "<|im_end|>",
+                                        "<|start_header_id|>",
+                                        "<|eot_id|>",
+                                        "<end_of_turn>",
+                                        "<|start_of_role|>",
+                                        "<|end_of_role|>",
+                                        "<|end_of_text|>",
+                                        "<|end_header_id|>",
+                                        "<start_of_turn>"};
+    struct build b = {0};
+    build_head(&b, 3, 0, template ? 9 : 8);
+    build_kv_str(&b, "general.architecture", "llama");
+    build_kv_str(&b, "tokenizer.ggml.model", "gpt2");
+    build_kv_str(&b, "tokenizer.ggml.pre", "smollm");
+    build_kv_u32(&b, "tokenizer.ggml.bos_token_id", 0);
+    build_kv_u32(&b, "tokenizer.ggml.eos_token_id", 1);
+    build_kv_array(&b, "tokenizer.ggml.tokens", GGUF_STR, COUNT(marks));
+    for (u32 i = 0; i < COUNT(marks); i++)
+        build_str(&b, marks[i]);
+    build_kv_array(&b, "tokenizer.ggml.token_type", GGUF_I32, COUNT(marks));
+    for (u32 i = 0; i < COUNT(marks); i++)
+        build_u32(&b, without && !strcmp(without, marks[i]) ? VOCAB_NORMAL : VOCAB_CONTROL);
+    build_kv_array(&b, "tokenizer.ggml.merges", GGUF_STR, 0);
+    if (template) build_kv_str(&b, "tokenizer.chat_template", template);
+    build_pad(&b, 32);
+    assert_loads(l, &b);
+    if (vocab_open(v, &l->g, &l->arena, &l->e)) fail_test("%s", l->e.msg);
+}
+
+/* ---- Rendering ------------------------------------------------------------------------------- */
+
+struct talk {
+    struct turn turn[8];
+    u32 n;
+    bool others; /* somebody else than user and assistant speaks */
+};
+
+static struct talk read_talk(json_t *list) {
+    struct talk t = {.n = (u32)json_array_size(list)};
+    assert_true(t.n > 0 && t.n <= COUNT(t.turn));
+    for (u32 i = 0; i < t.n; i++) {
+        json_t *pair = json_array_get(list, i), *text = json_array_get(pair, 1);
+        t.turn[i].role = text_of(json_string_value(json_array_get(pair, 0)));
+        t.turn[i].text = (struct str){json_string_value(text), json_string_length(text)};
+        t.others |= !str_is(t.turn[i].role, "user") && !str_is(t.turn[i].role, "assistant");
+    }
+    return t;
+}
+
+/* The spans' texts behind what is in out already. */
+static i64 render(const struct turns *t, const struct turn *turn, u64 n, u32 flags, char *out) {
+    struct vocab_span span[64];
+    glim_err e = {0};
+    i64 count = turns_spans(t, turn, n, flags, NULL, 0, &e);
+    if (count < 0) {
+        assert_int_equal(count, GLIM_ARG);
+        assert_int_equal(e.code, GLIM_ARG);
+        return count;
+    }
+    assert_true(count <= (i64)COUNT(span));
+    assert_int_equal(turns_spans(t, turn, n, flags, span, COUNT(span), &e), count);
+    for (i64 i = 0; i < count; i++) {
+        assert_true(span[i].text.n > 0);
+        strncat(out, span[i].text.p, span[i].text.n);
+        /* What somebody said is never control text. */
+        for (u32 k = 0; k < n; k++) {
+            bool inside = span[i].text.p >= turn[k].text.p &&
+                          span[i].text.p < turn[k].text.p + turn[k].text.n;
+            if (inside) assert_false(span[i].control);
+        }
+    }
+    return count;
+}
+
+static bool has_blank_ends(struct str s) {
+    return s.n == 0 || strchr(" \n", s.p[0]) || strchr(" \n", s.p[s.n - 1]);
+}
+
+/* Cut after any answer: the first part, the answer, then the rest as a continuation. */
+static u32 check_cuts(const struct turns *t, const struct style *style, const struct talk *talk,
+                      u32 flags, const char *whole) {
+    u32 checked = 0;
+    for (u32 cut = 1; cut + 1 < talk->n; cut++) {
+        struct turn answer = talk->turn[cut];
+        if (!str_is(answer.role, "assistant") || has_blank_ends(answer.text)) continue;
+        /* Where a blank closes the answer before its end token, a model does not write it. */
+        u32 ways = style->model[1][0] == ' ' ? 1 : 2;
+        for (u32 ended = 0; ended < ways; ended++) {
+            char out[4096] = "";
+            assert_true(render(t, talk->turn, cut, TURNS_REPLY, out) > 0);
+            strcat(out, style->model[0]);
+            strncat(out, answer.text.p, answer.text.n);
+            if (ended) strcat(out, style->end[0] == STYLE_END[0] ? "</s>" : style->end);
+            u32 after = flags | TURNS_AFTER | (ended ? TURNS_ENDED : 0);
+            assert_true(render(t, talk->turn + cut + 1, talk->n - cut - 1, after, out) > 0);
+            assert_string_equal(out, whole);
+            checked++;
+        }
+    }
+    return checked;
+}
+
+static void check_template(json_t *entry) {
+    const char *name = json_string_value(json_object_get(entry, "template"));
+    u64 hash = strtoull(json_string_value(json_object_get(entry, "form")), NULL, 16);
+    const struct style *style = style_by_hash(hash);
+    if (!style) fail_test("the template of %s is not known", name);
+    struct load l;
+    struct vocab *v;
+    struct turns *t;
+    open_marks(&l, &v, NULL, NULL);
+    if (turns_open_style(&t, style, v, &l.arena, &l.e)) fail_test("%s: %s", name, l.e.msg);
+    assert_true(vocab_ends(v, turns_end(t)));
+    u32 equal = 0, refused = 0, cuts = 0;
+    size_t i;
+    json_t *c;
+    json_array_foreach(json_object_get(entry, "cases"), i, c) {
+        struct talk talk = read_talk(json_object_get(c, "turns"));
+        const char *want = json_string_value(json_object_get(c, "text"));
+        u32 flags = json_is_true(json_object_get(c, "reply")) ? TURNS_REPLY : 0;
+        char got[4096] = "";
+        if (render(t, talk.turn, talk.n, flags, got) < 0) {
+            /* Refusing what the template takes is fine where others speak; nothing is guessed. */
+            if (want && !talk.others) fail_test("%s: case %u is refused", name, (u32)i);
+            refused++;
+            continue;
+        }
+        if (!want) fail_test("%s: case %u is not refused", name, (u32)i);
+        assert_string_equal(got, want);
+        equal++;
+        cuts += check_cuts(t, style, &talk, flags, want);
+    }
+    if (equal < 16 || cuts < 8) fail_test("%s: %u equal, %u cuts", name, equal, cuts);
+    assert_true(equal + refused == 40);
+    load_free(&l);
+}
+
+static void test_like_jinja(void **state) {
+    (void)state;
+    json_error_t error;
+    json_t *all = json_load_file("test/data/turns.json", 0, &error);
+    if (!all) fail_test("%s", error.text);
+    size_t i;
+    json_t *entry, *list = json_object_get(all, "templates");
+    json_array_foreach(list, i, entry) {
+        check_template(entry);
+    }
+    assert_int_equal(i, 11);
+    json_decref(all);
+}
+
+static void test_messages_name_the_turn(void **state) {
+    (void)state;
+    static const struct {
+        u64 hash;
+        const char *roles[3];
+        u32 flags;
+        const char *says;
+    } cases[] = {
+        {0x20c9783ddc7bad25, {"system", "user"}, 0, "message 0|Gemma|no system message"},
+        {0x20c9783ddc7bad25, {"user", "user"}, 0, "message 1|in turn|'user'"},
+        {0x6c40d21566178d44, {"user", "system"}, 0, "message 1|only at the beginning"},
+        {0x6c40d21566178d44, {"system"}, 0, "Gemma 3|after the system's"},
+        {0x6c40d21566178d44, {"system", "user"}, TURNS_AFTER, "message 0|only at the beginning"},
+        {0x6c40d21566178d44, {"assistant"}, TURNS_AFTER, "message 0|in turn|'assistant'"},
+        {0x3868f23d4972f42d, {"user", "tool"}, 0, "message 1|Granite 3|no role 'tool'"},
+    };
+    struct load l;
+    struct vocab *v;
+    struct turns *t;
+    open_marks(&l, &v, NULL, NULL);
+    for (u32 i = 0; i < COUNT(cases); i++) {
+        struct turn turn[3];
+        u32 n = 0;
+        for (; n < 3 && cases[i].roles[n]; n++)
+            turn[n] = (struct turn){text_of(cases[i].roles[n]), text_of("x")};
+        glim_err e = {0};
+        assert_int_equal(turns_open_style(&t, style_by_hash(cases[i].hash), v, &l.arena, &e), 0);
+        assert_int_equal(turns_spans(t, turn, n, cases[i].flags, NULL, 0, &e), GLIM_ARG);
+        assert_says(&e, cases[i].says);
+    }
+    load_free(&l);
+}
+
+/* Every mark that a format writes must be a control token. */
+static void test_marks_must_be_control_tokens(void **state) {
+    (void)state;
+    static const struct {
+        u64 hash;
+        const char *without;
+    } cases[] = {
+        {0x05627ba4d51b11a4, "</s>"},
+        {0xf0cfdc7e38736906, "<|eot_id|>"},
+        {0xf0cfdc7e38736906, "<|start_header_id|>"},
+        {0x6c40d21566178d44, "<start_of_turn>"},
+        {0x3868f23d4972f42d, "<|end_of_role|>"},
+    };
+    for (u32 i = 0; i < COUNT(cases); i++) {
+        struct load l;
+        struct vocab *v;
+        struct turns *t;
+        open_marks(&l, &v, NULL, cases[i].without);
+        const struct style *style = style_by_hash(cases[i].hash);
+        assert_int_equal(turns_open_style(&t, style, v, &l.arena, &l.e), GLIM_UNSUPPORTED);
+        assert_says(&l.e, cases[i].without);
+        assert_null(t);
+        load_free(&l);
+    }
+}
+
+/* ---- Recognising ----------------------------------------------------------------------------- */
+
+static u64 hash_of(const char *template) {
+    struct template_form f;
+    glim_err e = {0};
+    if (template_normal(&f, text_of(template), &mem_libc, &e) != 1) return 0;
+    u64 hash = style_hash(f.text);
+    template_free(&f, &mem_libc);
+    return hash;
+}
+
+/* Spelling makes no difference, anything else does. */
+static void test_normal_form(void **state) {
+    (void)state;
+    static const char *const same[][2] = {
+        {"{{ a['b'] }}", "{{a.b}}"},
+        {"{{ 'x' + a }}", "x{{ a }}"},
+        {"{{ a }}{{ 'x' }}{# note #}y", "{{ a + \"x\" + 'y' }}"},
+        {"{% if a['b']==1 %}x{% endif %}", "{%- if a.b == 1 -%}\n x {%- endif %}"},
+        {"{{ a|trim + 'b' }}", "{{ a | trim  +  \"b\" }}"},
+        {"a{{ m | trim }}b", "a{{- m|trim -}}  b"},
+        {"{% if x %}\n  a\n{% endif %}\nb", "{% if x %}  a\n{% endif %}b"},
+        {"{{ f( a [ 1 : ] , 'k' ) }}", "{{f(a[1:],'k')}}"},
+        {"{{ x }}\n", "{{ x }}"},
+    };
+    static const char *const different[][2] = {
+        {"{{ a }}", "{{ b }}"},
+        {"{{ a }}", "{{ a }} "},
+        {"{{ 'a' }}", "{{ a }}"},
+        {"{{ a | trim }}", "{{ a }}"},
+        {"{{ a - b }}", "{{ a + b }}"},
+        {"{{ a == 'b c' }}", "{{ a == 'b  c' }}"},
+        {"{{ a == \"b' 'c\" }}", "{{ a == 'b' 'c' }}"},
+        {"{{ a == 'b' }}", "{{ a == b }}"},
+        {"{{ a }}{{ b | c }}", "{{ a | c }}{{ b }}"},
+        {"{% if a %}x{% endif %}", "{% if not a %}x{% endif %}"},
+        {"{{ a[1:] }}", "{{ a[:1] }}"},
+        {"{{ a['b-c'] }}", "{{ a.b - c }}"},
+        {"{{ a['1'] }}", "{{ a[1] }}"},
+        {"{{ (a + b) * c }}", "{{ a + b * c }}"},
+        {"{{ a ** b }}", "{{ a * b }}"},
+        {"{{ a <= b }}", "{{ a < b }}"},
+        {"x{{ 'y' + a | b }}", "{{ 'xy' + a | b }}"},
+    };
+    for (u32 i = 0; i < COUNT(same); i++) {
+        u64 hash = hash_of(same[i][0]);
+        if (!hash || hash != hash_of(same[i][1])) fail_test("%s and %s", same[i][0], same[i][1]);
+    }
+    for (u32 i = 0; i < COUNT(different); i++) {
+        u64 hash = hash_of(different[i][0]), other = hash_of(different[i][1]);
+        if (!hash || !other || hash == other)
+            fail_test("%s or %s", different[i][0], different[i][1]);
+    }
+    static const char *const strange[] = {"{{ a",        "{% if",         "{{ 'a }}",
+                                          "{{ a ; b }}", "{{ '\x01' }}",  "\x02{{ a }}",
+                                          "{%+ if a %}", "{{ '\\x41' }}", ""};
+    for (u32 i = 0; i < COUNT(strange); i++)
+        assert_int_equal(hash_of(strange[i]), 0);
+}
+
+/* Programs that look like published ones and are not. */
+static void test_unknown_is_said(void **state) {
+    (void)state;
+    static const char *const templates[] = {
+        ("{{ bos_token }}{% for m in messages %}<start_of_turn>{{ m.role }}\n{{ m.content }}"
+         "<end_of_turn>\n{% endfor %}"),
+        "{% for m in messages %}{{ '[INST] ' + m['content'] + ' [/INST]' }}{% endfor %}",
+        "{{ bos_token }}",
+    };
+    for (u32 i = 0; i < COUNT(templates); i++) {
+        struct load l;
+        struct vocab *v;
+        struct turns *t;
+        open_marks(&l, &v, templates[i], NULL);
+        assert_int_equal(turns_open(&t, &l.g, v, &l.arena, &l.e), GLIM_UNSUPPORTED);
+        assert_says(&l.e, "not built in|--raw");
+        assert_null(t);
+        load_free(&l);
+    }
+}
+
+/* The published templates themselves, where somebody put them. */
+static void test_published_templates(void **state) {
+    (void)state;
+    json_error_t error;
+    json_t *all = json_load_file("test/data/turns.json", 0, &error);
+    if (!all) fail_test("%s", error.text);
+    size_t i;
+    u32 found = 0;
+    json_t *entry;
+    json_array_foreach(json_object_get(all, "templates"), i, entry) {
+        char path[100], text[8192];
+        snprintf(path, sizeof path, "models/templates/%s.jinja",
+                 json_string_value(json_object_get(entry, "template")));
+        FILE *f = fopen(path, "rb");
+        if (!f) continue;
+        size_t n = fread(text, 1, sizeof text - 1, f);
+        fclose(f);
+        text[n] = 0;
+        struct load l;
+        struct vocab *v;
+        struct turns *t;
+        open_marks(&l, &v, text, NULL);
+        if (turns_open(&t, &l.g, v, &l.arena, &l.e)) fail_test("%s: %s", path, l.e.msg);
+        u64 hash = strtoull(json_string_value(json_object_get(entry, "form")), NULL, 16);
+        assert_true(hash_of(text) == hash);
+        load_free(&l);
+        found++;
+    }
+    json_decref(all);
+    if (!found) skip();
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_like_jinja),
+        cmocka_unit_test(test_messages_name_the_turn),
+        cmocka_unit_test(test_marks_must_be_control_tokens),
+        cmocka_unit_test(test_normal_form),
+        cmocka_unit_test(test_unknown_is_said),
+        cmocka_unit_test(test_published_templates),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
