@@ -21,7 +21,8 @@ FLAGS.debug := -O0
 FLAGS.asan := $(SANITIZE) -fsanitize=address,undefined
 FLAGS.ubsan := $(SANITIZE) -fsanitize=undefined
 FLAGS.tsan := -O1 -DGLIM_SANITIZED=1 -fsanitize=thread
-# oom: asan with a malloc that tests make fail; shrink: tiny limits, so that edges are met early.
+# oom: asan, and an allocation for every arena request, which guards its edges and lets tests make
+# each fail. shrink: the same without asan, and tiny limits, so that edges are met early.
 FLAGS.oom := $(FLAGS.asan) -DGLIM_OOM=1
 FLAGS.shrink := -O1 -DGLIM_SHRINK=1
 FLAGS.fuzz := $(SANITIZE) -fsanitize=fuzzer-no-link,address,undefined
