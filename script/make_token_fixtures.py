@@ -1,11 +1,17 @@
 #!/usr/bin/env python3
 """Writes the tokenizer fixtures in test/data from what other programs computed.
 
-    python3 script/make_token_fixtures.py ORACLE_FOLDER SMOLLM2_JSON SMOLLM2_GGUF
+    python3 script/make_token_fixtures.py ORACLE_FOLDER SMOLLM2_JSON SMOLLM2_GGUF PRE_FOLDER GEMMA3_JSON
 
 ORACLE_FOLDER: tokenizer.golden.json (strings and ids per small model, control tokens recognised, BOS as
 the metadata says) and the models. SMOLLM2_JSON: llama.cpp's ids of the SmolLM2 vocabulary. SMOLLM2_GGUF:
 that model. Needs the Python package gguf.
+
+PRE_FOLDER: NAME.tokens.json and NAME-tokenizer.gguf, llama.cpp's ids for cut-down vocabularies of the
+models qwen2 and tekken (Apache-2.0), with Hugging Face's where they differ: those count, as llama.cpp
+approximates tekken's expression. GEMMA3_JSON: its ids of Gemma 3 270M, with sentencepiece's (of a model
+made of the file's pieces) where they differ: those count for </s>, an added word that llama.cpp makes a
+control token.
 
 NAME.tokens: one line per string: "plain" or "special" (control tokens recognised), the string's bytes
 in hex ("-" for none), the ids. Strings that are not UTF-8 are left out: the other engine replaces their
@@ -18,6 +24,7 @@ test needs no model: control tokens, single bytes, and each merge whose joined t
 (no other merge can ever be a candidate). test.original_id maps its ids to the model's.
 """
 import json
+import shutil
 import sys
 from pathlib import Path
 
@@ -25,6 +32,7 @@ from gguf import GGUFReader, GGUFWriter
 
 DATA = Path("test/data")
 CONTROL = 3
+MADE_CONTROL = [("special", "<s></s><unk><pad>[INST]")]  # an ordinary token of qwen2 is called </s>
 
 
 def line(mode, text, ids):
@@ -88,14 +96,38 @@ def copy_tokenizer(model, path):
     w.close()
 
 
+def reference_lines(cases, other, bos=None, skip=()):
+    """other: the key of the ids that count where the engine is not the original. skip: (mode, text) where
+    the engine is not, either, and no other ids are known."""
+    for c in cases:
+        if "text" not in c:
+            continue
+        text, first = c["text"], c.get("bos", bos)
+        differs = other in c and (other == "plain_hf" or "</s>" in text)
+        for mode in ("plain", "special"):
+            if (mode, text) in skip or (mode == "special" and differs and other == "plain_hf"):
+                continue
+            ids = c[other] if differs and mode == "plain" else c[mode]
+            yield line(mode, text, ids if first is None or ids[:1] == [first] else [first, *ids])
+
+
 def main():
-    oracle, smollm2, model = map(Path, sys.argv[1:])
+    oracle, smollm2, model, pre, gemma3 = map(Path, sys.argv[1:])
     for name, cases in json.loads((oracle / "tokenizer.golden.json").read_text()).items():
         write_tokens(DATA / f"{name}.tokens",
                      [f"llama.cpp (August 2026), {name}.gguf, control tokens parsed, BOS"],
                      [line("special", c["text"], c["ids"]) for c in cases])
     for name in ("gemma4-e2b", "lfm2"):
         copy_tokenizer(oracle / f"{name}.gguf", DATA / f"{name}-tokenizer.gguf")
+    for name in ("qwen2", "tekken"):
+        reference = json.loads((pre / f"{name}.tokens.json").read_text())
+        write_tokens(DATA / f"{name}-real.tokens", [reference["engine"], f"vocabulary {name}"],
+                     reference_lines(reference["cases"], "plain_hf", skip=MADE_CONTROL))
+        shutil.copyfile(pre / f"{name}-tokenizer.gguf", DATA / f"{name}-tokenizer.gguf")
+    reference = json.loads(gemma3.read_text())
+    write_tokens(DATA / "gemma3-270m.tokens",
+                 [reference["engine"], f"{reference['model']} {reference['model_sha256']}"],
+                 reference_lines(reference["cases"], "plain_spm", bos=2))
     reference = json.loads(smollm2.read_text())
     cases = [c for c in reference["cases"] if "text" in c]
     lines = [line(mode, c["text"], c[mode]) for c in cases for mode in ("plain", "special")]
