@@ -31,6 +31,7 @@ FLAGS := -std=gnu11 -g -fPIC -fno-math-errno -ffp-contract=off -fvisibility=hidd
   -Isrc -Iinclude -D_GNU_SOURCE $(FLAGS.$(config)) $(WARN)
 COMPILE := $(CC) $(FLAGS) $(CFLAGS)
 LIBS := -lm
+TOOL_LIBS := -ljansson -lnettle
 
 LIB_SRC := $(filter-out src/tool/%,$(sort $(wildcard src/*/*.c src/*.c)))
 TOOL_SRC := $(sort $(wildcard src/tool/*.c))
@@ -81,20 +82,23 @@ $(B)/libglim.so.$(VERSION): $(LIB_OBJ)
 $(B)/libglim.so: $(B)/libglim.so.$(VERSION)
 	ln -sf libglim.so.$(VERSION) $(B)/libglim.so.$(SOVERSION)
 	ln -sf libglim.so.$(VERSION) $@
+# The program's parts, for tests of them.
+$(B)/libtool.a: $(call obj,$(filter-out src/tool/main.c,$(TOOL_SRC)))
+	rm -f $@ && $(AR) rcs $@ $^
 $(B)/glim: $(call obj,$(TOOL_SRC)) $(B)/libglim_all.a
-	$(COMPILE) $(LDFLAGS) $^ -ljansson $(LIBS) -o $@
+	$(COMPILE) $(LDFLAGS) $^ $(TOOL_LIBS) $(LIBS) -o $@
 build/glim: $(B)/glim
 	cp -f $< $@
 $(B)/test/test_%: $(B)/test/test_%.o $(B)/libglim_all.a
-	$(COMPILE) $(LDFLAGS) $^ -lcmocka -ljansson $(LIBS) -o $@
+	$(COMPILE) $(LDFLAGS) $^ -lcmocka $(TOOL_LIBS) $(LIBS) -o $@
 $(B)/test/bench_%: $(B)/test/bench_%.o $(B)/libglim_all.a
 	$(COMPILE) $(LDFLAGS) $^ $(LIBS) -o $@
 $(B)/test/make_%: $(B)/test/make_%.o $(B)/libglim_all.a
 	$(COMPILE) $(LDFLAGS) $^ $(LIBS) -o $@
 # Without libFuzzer a target replays the files and folders that it is given.
 REPLAY := $(if $(filter fuzz,$(config)),,$(B)/test/replay_main.o)
-$(B)/test/fuzz_%: $(B)/test/fuzz_%.o $(REPLAY) $(B)/libglim_all.a
-	$(COMPILE) $(LDFLAGS) $(if $(REPLAY),,-fsanitize=fuzzer) $^ $(LIBS) -o $@
+$(B)/test/fuzz_%: $(B)/test/fuzz_%.o $(REPLAY) $(B)/libtool.a $(B)/libglim_all.a
+	$(COMPILE) $(LDFLAGS) $(if $(REPLAY),,-fsanitize=fuzzer) $^ $(TOOL_LIBS) $(LIBS) -o $@
 
 # Each header must compile alone.
 headers: $(HEADERS:%=%.alone)

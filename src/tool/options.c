@@ -3,6 +3,7 @@
 
 #include "base/plat.h"
 #include "base/plat_cpu.h"
+#include "tool/pick.h"
 
 #include <ctype.h>
 #include <dirent.h>
@@ -260,6 +261,17 @@ static bool store(const struct command *c, const struct option_row *r, const cha
 
 enum { MOST_ROWS = 40, HELP_CODE = 1000, ROW_CODE = 1001 };
 
+/* What the flags of this command line set. */
+static const void *given[MOST_ROWS];
+static size_t n_given;
+
+bool options_given(const void *to) {
+    for (size_t i = 0; i < n_given; i++) {
+        if (given[i] == to) return true;
+    }
+    return false;
+}
+
 /* The argument that getopt stumbled over. */
 static int complain(const struct command *c, const struct option_row *rows, int code, char **argv) {
     const char *arg = argv[optind - 1];
@@ -320,6 +332,7 @@ bool options_parse(const struct command *c, const struct option_row *rows, int *
         }
         struct flag_name flag = flag_name(&rows[i], code < ROW_CODE);
         if (!store(c, &rows[i], flag.s, optarg, exit_code)) return false;
+        if (!options_given(rows[i].to)) given[n_given++] = rows[i].to;
     }
     *argc -= optind;
     *argv += optind;
@@ -333,9 +346,14 @@ bool options_model(const struct command *c, struct model_options *o, int *argc, 
         (*argc)--;
         (*argv)++;
     }
-    if (o->model && *o->model) return true;
-    *exit_code = options_misused(c, "no model; name a GGUF file");
-    return false;
+    if (!o->model || !*o->model) {
+        *exit_code =
+            options_misused(c, "no model; name a GGUF file, or a model that `glim list` shows");
+        return false;
+    }
+    *exit_code = pick_model(o->model, &o->picked);
+    if (o->picked) o->model = o->picked->path;
+    return *exit_code == TOOL_FINE;
 }
 
 /* ---- Engine ---------------------------------------------------------------------------------- */

@@ -22,8 +22,8 @@ struct command {
     int (*main)(const struct command *c, int argc, char **argv);
 };
 
-extern const struct command run_command, tokenize_command, logits_command, inspect_command,
-    bench_command;
+extern const struct command run_command, list_command, show_command, tokenize_command,
+    logits_command, inspect_command, bench_command;
 
 /* ---- Flags ----------------------------------------------------------------------------------- */
 
@@ -54,14 +54,18 @@ struct option_row {
 };
 
 /* Flags of every command that opens a model. */
+struct picked; /* tool/pick.h */
 struct model_options {
-    const char *model;
+    const char *model; /* a path, once options_model has found it */
+    const struct picked
+        *picked; /* the store's or bundle's model that it is of; NULL: just a file */
     u32 threads; /* 0: one per processor */
     const char *device, *isa;
 };
 /* clang-format off */
 #define OPTION_MODEL(o)                                                                            \
-    {'m', "model", "FILE", OPTION_TEXT, &(o).model, 0, 0, "the model, a GGUF file"}
+    {'m', "model", "FILE", OPTION_TEXT, &(o).model, 0, 0,                                       \
+     "the model: a file, or a name in Ollama's store"}
 #define OPTION_ENGINE(o)                                                                           \
     {'t', "threads", "N", OPTION_U32, &(o).threads, 1, 256,                                        \
      "threads (default: one per processor)"},                                                      \
@@ -76,6 +80,9 @@ struct model_options {
  * the help for --help. True: go on; false: leave with *exit_code. */
 bool options_parse(const struct command *c, const struct option_row *rows, int *argc, char ***argv,
                    int *exit_code);
+
+/* Whether the flags that were read set what to points to, a row's to. */
+bool options_given(const void *to);
 
 /* ---- Errors ---------------------------------------------------------------------------------- */
 
@@ -92,7 +99,7 @@ int options_failed_at(const char *path, const glim_err *e);
  * away (| head) is not worth a word. */
 bool options_flush(void);
 /* Reads the one model that every command needs, from -m or else from the first argument (which it
- * then removes). False: there is none, and *exit_code tells. */
+ * then removes), and finds its file: see pick_model. False: there is none, and *exit_code tells. */
 bool options_model(const struct command *c, struct model_options *o, int *argc, char ***argv,
                    int *exit_code);
 /* The most alike of n names, or NULL if none is. */

@@ -1,6 +1,7 @@
 /* glim run: asks a model and streams its answer. */
 #include "tool/input.h"
 #include "tool/options.h"
+#include "tool/pick.h"
 
 #include "base/plat_cpu.h"
 
@@ -23,6 +24,9 @@ struct run {
     struct texts stops;
     char *text; /* owned: the whole prompt */
     size_t len;
+    glim_message
+        *messages; /* owned: a system text, turns that the model brings along, the prompt */
+    size_t n_messages;
     glim_session *session;
     size_t n_prompt; /* tokens */
     u64 start_ns;
@@ -74,6 +78,19 @@ static char *join(int argc, char **argv) {
     return s;
 }
 
+static int make_messages(struct run *r, glim_err *e) {
+    const struct defaults *d = r->o.picked ? &r->o.picked->defaults : NULL;
+    size_t before = d ? d->n_messages : 0;
+    glim_message *m = r->messages = malloc((before + 2) * sizeof *m);
+    if (!m) return fail(e, GLIM_NOMEM, "no memory for %zu turns", before + 2);
+    if (r->system) *m++ = (glim_message){"system", r->system};
+    for (size_t i = 0; i < before; i++)
+        *m++ = d->messages[i];
+    *m++ = (glim_message){"user", r->text};
+    r->n_messages = (size_t)(m - r->messages);
+    return GLIM_OK;
+}
+
 /* The given text, then what comes through stdin, with a blank line between. */
 static int make_prompt(struct run *r, glim_err *e) {
     char *input = NULL;
@@ -102,18 +119,45 @@ static int make_prompt(struct run *r, glim_err *e) {
         return fail(e, GLIM_ARG, "the prompt has a zero byte in it: it is not text");
     }
     if (!r->raw && !r->len) return fail(e, GLIM_ARG, "the prompt is empty");
-    return GLIM_OK;
+    return make_messages(r, e);
 }
 
 static int queue_prompt(struct run *r) {
     if (r->raw) {
         return glim_prompt(r->session, r->text, r->len, r->special ? GLIM_TOKENIZE_SPECIAL : 0);
     }
-    glim_message m[2];
-    size_t n = 0;
-    if (r->system) m[n++] = (glim_message){"system", r->system};
-    m[n++] = (glim_message){"user", r->text};
-    return glim_chat(r->session, m, n);
+    return glim_chat(r->session, r->messages, r->n_messages);
+}
+
+/* What a store's model or a bundle is to be run with, wherever no flag says otherwise. */
+static void take_defaults(struct run *r) {
+    if (!r->o.picked) return;
+    const struct defaults *d = &r->o.picked->defaults;
+    glim_generation *g = &r->gen;
+    if (!options_given(&g->temp)) g->temp = d->gen.temp;
+    if (!options_given(&g->top_k)) g->top_k = d->gen.top_k;
+    if (!options_given(&g->top_p)) g->top_p = d->gen.top_p;
+    if (!options_given(&g->min_p)) g->min_p = d->gen.min_p;
+    if (!options_given(&g->repeat_penalty)) g->repeat_penalty = d->gen.repeat_penalty;
+    if (!options_given(&g->repeat_last_n)) g->repeat_last_n = d->gen.repeat_last_n;
+    if (!options_given(&g->seed) && d->seeded) g->seed = d->gen.seed;
+    if (!options_given(&r->n_predict)) r->n_predict = d->n_predict;
+    if (!r->system && !r->raw) r->system = d->system;
+    if (*d->unused && !r->quiet)
+        options_say("the model's settings have some that glim does not know: %s", d->unused);
+}
+
+/* The context that the model's settings ask for. They are often those of another size of it: unlike
+ * a flag, a number above the model's limit means the limit. */
+static u32 wanted_context(const struct run *r, const glim_model *model) {
+    if (r->n_ctx || !r->o.picked) return r->n_ctx;
+    u32 n = r->o.picked->defaults.n_ctx;
+    glim_model_info info;
+    glim_model_get_info(model, &info);
+    if (n > info.n_ctx_train && !r->quiet)
+        options_say("the model's settings ask for a context of %u tokens; it has %u", n,
+                    info.n_ctx_train);
+    return MIN(n, info.n_ctx_train);
 }
 
 /* ---- The answer ------------------------------------------------------------------------------ */
@@ -224,6 +268,10 @@ static int with_session(struct run *r) {
     r->gen.max_tokens = r->n_predict > 0 ? (u32)r->n_predict : 0;
     r->gen.stops = r->stops.p;
     r->gen.n_stops = r->stops.n;
+    if (!r->stops.n && r->o.picked) {
+        r->gen.stops = r->o.picked->defaults.gen.stops;
+        r->gen.n_stops = r->o.picked->defaults.gen.n_stops;
+    }
     r->start_ns = plat_now_ns();
     int rc = glim_set_generation(r->session, &r->gen);
     if (rc == GLIM_OK) rc = queue_prompt(r);
@@ -235,8 +283,9 @@ static int with_session(struct run *r) {
 static int with_engine(struct run *r, glim_engine *engine) {
     glim_err e = {0};
     glim_model *model = NULL;
-    glim_session_params p = {.n_ctx = r->n_ctx, .exact = r->exact};
+    glim_session_params p = {.exact = r->exact};
     int rc = glim_model_open(&model, engine, r->o.model, &e);
+    if (rc == GLIM_OK) p.n_ctx = wanted_context(r, model);
     if (rc == GLIM_OK) rc = glim_session_open(&r->session, model, &p, &e);
     int code = rc < 0 ? options_failed_at(r->o.model, &e) : with_session(r);
     glim_session_close(r->session);
@@ -261,6 +310,7 @@ static int take_arguments(const struct command *c, struct run *r, int argc, char
     }
     if (r->n_predict == 0)
         return options_misused(c, "-n 0: ask for a token at least, or -1 for no limit");
+    take_defaults(r);
     if (r->special && !r->raw) return options_misused(c, "--special goes with --raw");
     if (r->system && r->raw) return options_misused(c, "--system has no place in --raw text");
     if (!r->prompt && !has_input()) {
@@ -330,20 +380,24 @@ static int run_main(const struct command *c, int argc, char **argv) {
     glim_engine_close(engine);
     free(joined);
     free(r.text);
+    free(r.messages);
     free((void *)r.stops.p);
     return code;
 }
 
 const struct command run_command = {
     .name = "run",
-    .usage = "FILE [PROMPT...]",
+    .usage = "MODEL [PROMPT...]",
     .about = "Ask a model and print its answer",
     .detail =
-        "The model is a GGUF file. The prompt may come through a pipe, or partly: what is\n"
-        "written behind the model goes first. The answer goes to stdout, a closing line with\n"
-        "speeds to stderr. Ctrl-C ends the answer (exit status 130).",
+        "The model is a GGUF file, a name in Ollama's store (glim list), whose parameters and\n"
+        "system text then apply below the flags, or the .json manifest of a LeapBundle. The\n"
+        "prompt may come through a pipe, or partly: what is written behind the model goes\n"
+        "first. The answer goes to stdout, a closing line with speeds to stderr. Ctrl-C ends\n"
+        "the answer (exit status 130).",
     .examples = "examples:\n"
                 "  glim run model.gguf \"Why is the sky blue?\"\n"
+                "  glim run gemma4:e2b --system \"Be brief.\" Why is the sky blue?\n"
                 "  glim run model.gguf Summarise this: < notes.txt\n"
                 "  glim run model.gguf --raw -n 40 --temp 0 \"Once upon a time\"\n",
     .main = run_main,

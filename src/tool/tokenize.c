@@ -80,11 +80,13 @@ static int tokenize_main(const struct command *c, int argc, char **argv) {
         return options_misused(c, "no model; name one with -m FILE");
     }
     if (argc > 1) return options_misused(c, "%d texts; put quotes around one", argc);
+    char *text = argc == 1 ? argv[0] : NULL;
+    if (!options_model(c, &t.o, &argc, &argv, &code)) return code;
     glim_err e = {0};
     char *input = NULL;
     int rc = GLIM_OK;
-    if (argc == 1) {
-        t.text = (struct str){argv[0], strlen(argv[0])};
+    if (text) {
+        t.text = (struct str){text, strlen(text)};
     } else {
         size_t n = 0;
         rc = input_read("-", &input, &n, &e);
