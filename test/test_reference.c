@@ -1,6 +1,7 @@
-/* SmolLM2-135M-Instruct Q4_1 against another engine's logits (test/data/smollm2.ref.gguf, made by
- * script/make_smollm2_ref.py): five texts of 64 tokens and one of 2,000, teacher-forced. The 94 MB
- * model is not in the repository (./dev test fetches it); without it the tests are skipped. */
+/* Real models against another engine's logits (test/data/NAME.ref.gguf, made by
+ * script/make_logits_ref.py): five texts of 64 tokens and one of 2,000, teacher-forced. The models
+ * are not in the repository (./dev test fetches SmolLM2, ./dev model gemma3-270m the other);
+ * without them the tests are skipped. */
 #include "unit.h"
 
 #include "file/gguf.h"
@@ -9,10 +10,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MODEL "models/SmolLM2-135M-Instruct.Q4_1.gguf"
-#define REF   "test/data/smollm2.ref.gguf"
+/* A model and what is known of it. */
+struct reference {
+    const char *name; /* of the reference file */
+    const char *model, *fetch;
+    u32 batch; /* tokens at a time: as many rows of logits are held */
+    u32 every; /* KL is taken of every so many rows of the long text: it costs a vocabulary of exp
+                */
+};
+static const struct reference references[] = {
+    {"smollm2", "models/SmolLM2-135M-Instruct.Q4_1.gguf", "./dev demo", 512, 1},
+    {"gemma3-270m", "models/gemma-3-270m-Q4_K_M.gguf", "./dev model gemma3-270m", 128, 8},
+};
 
-enum { TOP = 8, BATCH = 512 };
+enum { TOP = 8 };
 
 /* Sanitizers slow arithmetic down ten times: they see the short texts only. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -35,6 +46,7 @@ struct text {
 };
 
 struct fixture {
+    const struct reference *r;
     struct arena arena;
     struct gguf g;
     const struct gguf_kv *names;
@@ -58,32 +70,33 @@ static const void *tensor(const struct fixture *f, struct str text, const char *
     return t->data;
 }
 
-static int setup(void **state) {
-    struct fixture *f = calloc(1, sizeof *f);
+/* Opens the model of a test's state; skips the test where it is not there. */
+static void fixture_open(struct fixture *f, void **state) {
     glim_err e = {0};
-    *state = f;
-    FILE *there = fopen(MODEL, "rb");
-    if (!there) return 0;
+    char path[64];
+    *f = (struct fixture){.r = *state};
+    FILE *there = fopen(f->r->model, "rb");
+    if (!there) {
+        print_message("skipped: %s is not there (%s fetches it)\n", f->r->model, f->r->fetch);
+        skip();
+    }
     fclose(there);
     arena_init(&f->arena, &mem_libc);
-    if (gguf_open(&f->g, REF, &f->arena, plain_size, &e) ||
+    snprintf(path, sizeof path, "test/data/%s.ref.gguf", f->r->name);
+    if (gguf_open(&f->g, path, &f->arena, plain_size, &e) ||
         glim_engine_open(&f->engine, NULL, &e) ||
-        glim_model_open(&f->model, f->engine, MODEL, &e)) {
+        glim_model_open(&f->model, f->engine, f->r->model, &e)) {
         fail_test("%s", e.msg);
     }
     f->names = gguf_find(&f->g, "golden.texts");
     assert_non_null(f->names);
-    return 0;
 }
 
-static int teardown(void **state) {
-    struct fixture *f = *state;
+static void fixture_close(struct fixture *f) {
     glim_model_close(f->model);
     glim_engine_close(f->engine);
     gguf_close(&f->g);
-    if (f->arena.alloc) arena_free(&f->arena);
-    free(f);
-    return 0;
+    arena_free(&f->arena);
 }
 
 static struct text text_at(const struct fixture *f, u64 i) {
@@ -101,7 +114,8 @@ static struct text text_at(const struct fixture *f, u64 i) {
 struct outcome {
     f64 worst;    /* largest distance to double precision among the reference's top logits */
     u32 worst_at; /* its position */
-    f64 kl;       /* sum over positions, see kl_of */
+    f64 kl;       /* sum over n_kl positions, see kl_of */
+    u32 n_kl;
     f64 worst_kl;
     u32 worst_kl_at;
     f64 margin; /* largest reference margin of a position where the likeliest token differs */
@@ -127,7 +141,8 @@ static f64 kl_of(const struct text *t, u32 pos, const f32 *row, u32 v) {
     return kl;
 }
 
-static void judge(const struct text *t, u32 pos, const f32 *row, u32 v, struct outcome *o) {
+static void judge(const struct text *t, u32 pos, u32 every, const f32 *row, u32 v,
+                  struct outcome *o) {
     u32 best = 0;
     for (u32 i = 1; i < v; i++)
         best = row[i] > row[best] ? i : best;
@@ -137,11 +152,14 @@ static void judge(const struct text *t, u32 pos, const f32 *row, u32 v, struct o
         o->worst = d;
         o->worst_at = pos;
     }
-    f64 kl = kl_of(t, pos, row, v);
-    o->kl += kl;
-    if (kl > o->worst_kl) {
-        o->worst_kl = kl;
-        o->worst_kl_at = pos;
+    if (pos % every == 0) {
+        f64 kl = kl_of(t, pos, row, v);
+        o->kl += kl;
+        o->n_kl++;
+        if (kl > o->worst_kl) {
+            o->worst_kl = kl;
+            o->worst_kl_at = pos;
+        }
     }
     if ((i32)best != t->top[pos * TOP]) {
         o->flips++;
@@ -153,20 +171,22 @@ static struct outcome run_text(struct fixture *f, const struct text *t, bool exa
     struct outcome o = {0};
     glim_err e = {0};
     glim_session *s;
-    glim_session_params p = {
-        .exact = exact, .n_ctx = t->n, .n_batch = MIN(t->n, (u32)BATCH), .max_logits = BATCH};
+    glim_session_params p = {.exact = exact,
+                             .n_ctx = t->n,
+                             .n_batch = MIN(t->n, f->r->batch),
+                             .max_logits = f->r->batch};
     if (glim_session_open(&s, f->model, &p, &e)) fail_test("%s", e.msg);
     glim_model_info info;
     glim_model_get_info(f->model, &info);
-    for (u32 at = 0; at < t->n; at += BATCH) {
-        u32 n = MIN((u32)BATCH, t->n - at);
+    for (u32 at = 0; at < t->n; at += f->r->batch) {
+        u32 n = MIN(f->r->batch, t->n - at);
         if (glim_feed(s, t->ids + at, n, GLIM_LOGITS_ALL) || glim_wait(s)) {
             fail_test("%s", glim_session_error(s)->msg);
         }
         for (u32 i = 0; i < n; i++) {
             const f32 *row = glim_logits(s, i, NULL);
             assert_non_null(row);
-            judge(t, at + i, row, info.n_vocab, &o);
+            judge(t, at + i, t->n > 64 ? f->r->every : 1, row, info.n_vocab, &o);
         }
     }
     glim_session_close(s);
@@ -179,41 +199,46 @@ static struct outcome run_text(struct fixture *f, const struct text *t, bool exa
  * the sum of both distances. In the fast arithmetic the difference of two logits has a standard
  * deviation of sqrt(2) times that of one, which the int8 pass tells: six of these bound the margin
  * (one in 5e8 comparisons of normal noise), and the mean divergence stays below twice its own. */
-static void compare(struct fixture *f, bool exact) {
-    if (!f->model) {
-        print_message("skipped: %s is not there (./dev demo fetches it)\n", MODEL);
-        skip();
-    }
-    for (u64 i = 0; i < f->names->n; i++) {
-        struct text t = text_at(f, i);
+static void compare(void **state, bool exact) {
+    struct fixture f;
+    fixture_open(&f, state);
+    for (u64 i = 0; i < f.names->n; i++) {
+        struct text t = text_at(&f, i);
         if (SLOW && t.n > 64) continue;
         const f64 ref_off = (f64)t.noise[0], sigma = (f64)t.noise[3 + 1], kl = (f64)t.noise[3 + 2];
         f64 allowed = exact ? 2 * ref_off + 1e-4 : 0;
         f64 margin = exact ? 2 * (allowed + ref_off) : 6 * sqrt(2) * sigma;
-        struct outcome o = run_text(f, &t, exact);
-        f64 mean_kl = o.kl / t.n;
-        print_message("%s %.*s: %u tokens, mean KL %.2e, worst KL %.2e at %u, worst logit %.2e at "
-                      "%u, %u other argmax (margin %.3f, bound %.4f)\n",
-                      exact ? "exact" : "fast", STR(t.name), t.n, mean_kl, o.worst_kl,
+        struct outcome o = run_text(&f, &t, exact);
+        f64 mean_kl = o.kl / o.n_kl;
+        print_message("%s %s, %.*s: %u tokens, mean KL %.2e, worst KL %.2e at %u, worst logit %.2e "
+                      "at %u, %u other argmax (margin %.3f, bound %.4f)\n",
+                      f.r->name, exact ? "exact" : "fast", STR(t.name), t.n, mean_kl, o.worst_kl,
                       o.worst_kl_at, o.worst, o.worst_at, o.flips, o.margin, margin);
         if (exact) assert_true(o.worst <= allowed);
         assert_true(o.margin <= margin);
         assert_true(mean_kl <= (exact ? 1e-6 : 2 * kl));
     }
+    fixture_close(&f);
 }
 
 static void test_exact(void **state) {
-    compare(*state, true);
+    compare(state, true);
 }
 
 static void test_fast(void **state) {
-    compare(*state, false);
+    compare(state, false);
 }
+
+#define BOTH(reference)                                                                            \
+    cmocka_unit_test_prestate(test_exact, (void *)(uintptr_t)(reference)),                         \
+        cmocka_unit_test_prestate(test_fast, (void *)(uintptr_t)(reference))
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_exact),
-        cmocka_unit_test(test_fast),
+        BOTH(&references[0]),
+#if !SLOW
+        BOTH(&references[1]),
+#endif
     };
-    return cmocka_run_group_tests_name("smollm2", tests, setup, teardown);
+    return cmocka_run_group_tests_name("reference", tests, NULL, NULL);
 }
