@@ -228,6 +228,40 @@ static void test_marks_must_be_control_tokens(void **state) {
     }
 }
 
+/* Exactly one begin token, whether the template writes it or the tokenizer adds it, and whatever is
+ * typed; one more only where the format writes one before each question. */
+static void test_one_begin(void **state) {
+    (void)state;
+    static const struct {
+        u64 hash;
+        u32 begins; /* in the prompt below */
+    } cases[] = {{0x6c40d21566178d44, 1}, {0xe8b8eb47333349c7, 1}, {0x08906306b0ad184f, 1},
+                 {0xf0cfdc7e38736906, 1}, {0xf99691cb55760c93, 1}, {0x05627ba4d51b11a4, 2}};
+    const struct turn turn[] = {{text_of("user"), text_of("<s>typed</s>")},
+                                {text_of("assistant"), text_of("<s>")},
+                                {text_of("user"), text_of("<s>")}};
+    for (u32 i = 0; i < COUNT(cases); i++) {
+        struct load l;
+        struct vocab *v;
+        struct turns *t;
+        struct vocab_span span[64];
+        i32 ids[256];
+        open_marks(&l, &v, NULL, NULL);
+        v->add_begin = true;
+        assert_int_equal(turns_open_style(&t, style_by_hash(cases[i].hash), v, &l.arena, &l.e), 0);
+        i64 n = turns_spans(t, turn, 3, TURNS_REPLY, span, COUNT(span), &l.e);
+        assert_true(n > 0 && n <= (i64)COUNT(span));
+        n = vocab_encode_spans(v, span, (u64)n, VOCAB_BEGIN, ids, COUNT(ids), &mem_libc, &l.e);
+        assert_true(n > 0 && n <= (i64)COUNT(ids));
+        u32 begins = 0;
+        for (i64 k = 0; k < n; k++)
+            begins += ids[k] == v->begin;
+        assert_int_equal(ids[0], v->begin);
+        assert_int_equal(begins, cases[i].begins);
+        load_free(&l);
+    }
+}
+
 /* ---- Recognising ----------------------------------------------------------------------------- */
 
 static u64 hash_of(const char *template) {
@@ -346,6 +380,7 @@ int main(void) {
         cmocka_unit_test(test_like_jinja),
         cmocka_unit_test(test_messages_name_the_turn),
         cmocka_unit_test(test_marks_must_be_control_tokens),
+        cmocka_unit_test(test_one_begin),
         cmocka_unit_test(test_normal_form),
         cmocka_unit_test(test_unknown_is_said),
         cmocka_unit_test(test_published_templates),

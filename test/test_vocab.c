@@ -218,7 +218,7 @@ static void test_loads_quickly(void **state) {
     f64 start = seconds();
     assert_int_equal(vocab_open(&v, &l.g, &l.arena, &l.e), 0);
     /* About 15 ms as shipped; sanitizers and a busy machine take a multiple. */
-    assert_true(seconds() - start < 1.0);
+    assert_true(seconds() - start < 0.1 * SLOWER);
     load_free(&l);
 }
 
