@@ -26,7 +26,7 @@ static int get_scratch(void **state) {
 
 /* ---- against float64 */
 
-enum { MAX_ROWS = 13, MAX_KEYS = 200, MAX_E = 512 };
+enum { MAX_ROWS = 13, MAX_KEYS = 200, MAX_E = 600 };
 
 struct attend_case {
     u32 e, rows, keys, page; /* the keys come in spans of `page` */
@@ -153,6 +153,12 @@ static void test_attend(void **state) {
         {8, 12, 64, 64, false, 1, 20, 5},
         {13, 3, 20, 64, false, 1, 0, 1},
         {21, 5, 20, 64, true, 1, 0, 1},
+        {128, 13, 90, 64, true, 0.09f, 0, 1},
+        {13, 13, 100, 100, false, 1, 0, 1},
+        {72, 12, 33, 64, true, 1, 0, 1},
+        {512, 12, 70, 64, true, 0.04f, 50, 1},
+        {256, 13, 65, 64, false, 1, 0, 1},
+        {600, 12, 20, 20, true, 0.1f, 0, 1},
         {64, 6, 100, 64, false, 1, 0, 1000},
         {80, 6, 100, 32, false, 1000, 0, 1},
     };

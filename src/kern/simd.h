@@ -36,6 +36,8 @@ extern const struct isa isa_avx2, isa_avx512;
 enum {
     ATTEND_KEYS = 64, /* keys of a chunk */
     ATTEND_ROWS = 4,
+    ATTEND_TRANSPOSE = 96,         /* widest head for which transposing pays */
+    ATTEND_MANY = 12,              /* rows from which preparing a chunk pays */
     F32_PANEL = 512,               /* a strip of 16 rows fits the first-level cache */
     F32_STRIP = 16,                /* weight rows decoded at a time */
     F32_ROW = F32_PANEL + 16,      /* floats from decoded row to row: not a power of two */
@@ -77,6 +79,7 @@ struct i8_format {
 #define simd_add              SIMD(simd_add)
 #define simd_attend           SIMD(simd_attend)
 #define simd_attend_chunk     SIMD(simd_attend_chunk)
+#define simd_attend_rows      SIMD(simd_attend_rows)
 #define simd_bytes            SIMD(simd_bytes)
 #define simd_decode           SIMD(simd_decode)
 #define simd_dot_i8           SIMD(simd_dot_i8)
@@ -101,6 +104,7 @@ struct i8_format {
 #define simd_rows_tile        SIMD(simd_rows_tile)
 #define simd_rows_type        SIMD(simd_rows_type)
 #define simd_scale_mul        SIMD(simd_scale_mul)
+#define simd_score_many       SIMD(simd_score_many)
 #define simd_score_rows       SIMD(simd_score_rows)
 #define simd_score_tile       SIMD(simd_score_tile)
 #define simd_scores           SIMD(simd_scores)
@@ -118,6 +122,7 @@ struct i8_format {
 #define simd_tile_strip       SIMD(simd_tile_strip)
 #define simd_tiles            SIMD(simd_tiles)
 #define simd_to_f16           SIMD(simd_to_f16)
+#define simd_transpose_keys   SIMD(simd_transpose_keys)
 #define simd_unpack           SIMD(simd_unpack)
 #define simd_unpack_nibbles   SIMD(simd_unpack_nibbles)
 #define simd_unpack_q4k       SIMD(simd_unpack_q4k)
@@ -125,6 +130,7 @@ struct i8_format {
 #define simd_value_rows       SIMD(simd_value_rows)
 #define simd_value_tile       SIMD(simd_value_tile)
 #define simd_values           SIMD(simd_values)
+#define simd_widen            SIMD(simd_widen)
 #define v_add_dot             SIMD(v_add_dot)
 #define v_bytes_n             SIMD(v_bytes_n)
 #define v_dot1                SIMD(v_dot1)
