@@ -18,6 +18,8 @@ import traceback
 GLIM = sys.argv[1] if len(sys.argv) > 1 else "build/glim"
 LLAMA = "test/data/llama.gguf"
 QWEN = "test/data/qwen3.gguf"
+GEMMA = "test/data/gemma4-e2b.gguf"
+LFM = "test/data/lfm2.gguf"
 SECONDS = 60
 MEDIA = "application/vnd.ollama.image."
 HOST, SPACE = "registry.ollama.ai", "library"
@@ -158,6 +160,37 @@ def models_are_listed_and_run_by_name():
     assert glim("tokenize", "-m", "tiny:1b", "a b", store=s, code=0, quiet=True).text == want
     assert "architecture: llama" in glim("inspect", "tiny:1b", store=s, code=0, quiet=True).text
     assert glim("logits", "tiny:1b", "--ids", "1", store=s, code=0, quiet=True).text
+
+
+@test
+def the_families_of_small_machines_load_from_a_store():
+    s = Store()
+    s.add("gemma4:e2b", model=GEMMA)
+    s.add("hf.co/LiquidAI/LFM2-350M-GGUF/Q8_0", model=LFM)
+    for name, path in [("gemma4:e2b", GEMMA), ("hf.co/LiquidAI/LFM2-350M-GGUF:Q8_0", LFM)]:
+        inspected = json.loads(glim("inspect", path, "--json", code=0).text)
+        m = listed(s)[name]
+        assert m["family"] == inspected["architecture"] and m["error"] is None, m
+        assert m["memory"] == inspected["plan"]["total"], m
+        ids = ["--ids", "1 2 3", "--raw"]
+        want = subprocess.run([GLIM, "logits", path, *ids], stdout=subprocess.PIPE, check=True).stdout
+        got = subprocess.run([GLIM, "logits", name, *ids], stdout=subprocess.PIPE, check=True,
+                             env={**os.environ, "OLLAMA_MODELS": str(s.path)}).stdout
+        assert got == want and len(got) > 100, name
+
+
+@test
+def unwritable_stdout_is_a_failure():
+    s = Store()
+    s.add("tiny:latest")
+    if not os.path.exists("/dev/full"):
+        raise Skip("no /dev/full")
+    for args in [["list"], ["list", "--json"], ["show", "tiny"], ["show", "tiny", "--json"]]:
+        with open("/dev/full", "wb") as full:
+            done = subprocess.run([GLIM, *args], stdout=full, stderr=subprocess.PIPE,
+                                  env={**os.environ, "OLLAMA_MODELS": str(s.path)})
+        said = done.stderr.decode()
+        assert done.returncode == 1 and "cannot write to standard output" in said, (args, said)
 
 
 @test

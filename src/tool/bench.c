@@ -289,7 +289,7 @@ static int bench_main(const struct command *c, int argc, char **argv) {
 
 const struct command bench_command = {
     .name = "bench",
-    .usage = "FILE",
+    .usage = "MODEL",
     .about = "Measure how fast a model reads and writes",
     .detail =
         "The prompt is a fixed pseudo-random one; decoding is greedy. The hash of the decoded\n"

@@ -258,7 +258,7 @@ static int inspect_main(const struct command *c, int argc, char **argv) {
 
 const struct command inspect_command = {
     .name = "inspect",
-    .usage = "FILE",
+    .usage = "MODEL",
     .about = "Show what is in a model file and the memory it takes",
     .detail =
         "Shapes are in the file's order, the fastest dimension first. Works for any GGUF file;\n"

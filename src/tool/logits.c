@@ -180,7 +180,7 @@ static int logits_main(const struct command *c, int argc, char **argv) {
 
 const struct command logits_command = {
     .name = "logits",
-    .usage = "-m FILE (--ids LIST | --ids-file FILE | --text TEXT)",
+    .usage = "-m MODEL (--ids LIST | --ids-file FILE | --text TEXT)",
     .about = "Print what a model expects next",
     .detail = "Prints the 10 likeliest tokens after the last one, or with --raw all logits.",
     .examples = "examples:\n"

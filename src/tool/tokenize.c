@@ -77,7 +77,7 @@ static int tokenize_main(const struct command *c, int argc, char **argv) {
     int code;
     if (!options_parse(c, rows, &argc, &argv, &code)) return code;
     if (!t.o.model || !*t.o.model) {
-        return options_misused(c, "no model; name one with -m FILE");
+        return options_misused(c, "no model; name one with -m MODEL");
     }
     if (argc > 1) return options_misused(c, "%d texts; put quotes around one", argc);
     char *text = argc == 1 ? argv[0] : NULL;
@@ -99,7 +99,7 @@ static int tokenize_main(const struct command *c, int argc, char **argv) {
 
 const struct command tokenize_command = {
     .name = "tokenize",
-    .usage = "-m FILE [TEXT]",
+    .usage = "-m MODEL [TEXT]",
     .about = "Turn text into token ids",
     .detail =
         "Prints the ids of TEXT, or of what comes through a pipe, on one line. The text is\n"
