@@ -60,7 +60,7 @@ static void *take(struct arena_block *b, size_t size) {
 
 void *arena_get(struct arena *a, u64 size) {
     if (size > SIZE_MAX / 2) return NULL;
-    void *p = a->top ? take(a->top, (size_t)size) : NULL;
+    void *p = a->top && BLOCK > 1 ? take(a->top, (size_t)size) : NULL;
     if (p) return p;
     size_t need = (size_t)size + sizeof(struct arena_block) + ALIGN;
     size_t block = MAX(need, (size_t)BLOCK);

@@ -75,7 +75,11 @@ struct ref block_embed(struct build *b, const struct weight *table, f32 scale) {
 
 struct ref block_linear(struct build *b, struct act *x, const struct weight *w,
                         const struct weight *bias) {
-    return op3(b, OP_MATMUL, act_for(b, x, w), prog_weight(b->p, w), prog_weight(b->p, bias), NULL);
+    /* One after the other: as arguments their order, and so the values' numbers, would be the
+     * compiler's choice. */
+    struct ref in = act_for(b, x, w), matrix = prog_weight(b->p, w);
+    struct ref added = prog_weight(b->p, bias);
+    return op3(b, OP_MATMUL, in, matrix, added, NULL);
 }
 
 struct ref block_rope_angles(struct build *b, const struct rope *r) {
