@@ -31,7 +31,7 @@ FLAGS := -std=gnu11 -g -fPIC -fno-math-errno -ffp-contract=off -fvisibility=hidd
   -Isrc -Iinclude -D_GNU_SOURCE $(FLAGS.$(config)) $(WARN)
 COMPILE := $(CC) $(FLAGS) $(CFLAGS)
 LIBS := -lm
-TOOL_LIBS := -ljansson -lnettle
+TOOL_LIBS := -ledit -ljansson -lnettle
 
 LIB_SRC := $(filter-out src/tool/%,$(sort $(wildcard src/*/*.c src/*.c)))
 TOOL_SRC := $(sort $(wildcard src/tool/*.c))

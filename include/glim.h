@@ -226,6 +226,8 @@ typedef struct {
  * already holds turns continues: only what is new is queued. GLIM_UNSUPPORTED: the model's format
  * is not known; nothing is guessed. */
 GLIM_API int glim_chat(glim_session *session, const glim_message *messages, size_t n);
+/* Whether glim_chat knows this model's chat format: 0, or the error that it would give. */
+GLIM_API int glim_chat_check(const glim_model *model, glim_err *err);
 
 /* The next piece of the answer to what was queued. 0: *text (*len bytes, whole characters, valid
  * until the next call); GLIM_AGAIN: nothing yet, call again; GLIM_DONE: the answer is complete

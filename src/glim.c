@@ -279,9 +279,16 @@ int glim_chat(glim_session *session, const glim_message *messages, size_t n) {
     if (rc < 0) return rc;
     glim_err *err = &session->s.err;
     if (!messages || n == 0) return fail(err, GLIM_ARG, "glim_chat: there are no messages");
-    const glim_model *m = session->model;
-    if (!m->turns) return fail(err, m->turns_err.code, "%s", m->turns_err.msg);
-    return answer_chat(&session->answer, m->turns, messages, n, err);
+    rc = glim_chat_check(session->model, err);
+    if (rc < 0) return rc;
+    return answer_chat(&session->answer, session->model->turns, messages, n, err);
+}
+
+int glim_chat_check(const glim_model *model, glim_err *err) {
+    if (!model) return fail(err, GLIM_ARG, "glim_chat_check: model is NULL");
+    int rc = need_vocab(model, err);
+    if (rc < 0 || model->turns) return rc;
+    return fail(err, model->turns_err.code, "%s", model->turns_err.msg);
 }
 
 int glim_next(glim_session *session, const char **text, size_t *len) {

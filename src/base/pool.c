@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
 
@@ -93,6 +94,20 @@ static void publish(struct pool *p) {
     pthread_mutex_unlock(&p->lock);
 }
 
+/* Starts a worker that leaves signals to the program's own threads: they know what to do, and a
+ * call of theirs that waits is to be woken. A worker's own faults stay its own. */
+static int start_worker(struct pool_thread *t) {
+    static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS};
+    sigset_t block, old;
+    sigfillset(&block);
+    for (u32 i = 0; i < COUNT(faults); i++)
+        sigdelset(&block, faults[i]);
+    pthread_sigmask(SIG_BLOCK, &block, &old);
+    int rc = pthread_create(&t->thread, NULL, worker, t);
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    return rc;
+}
+
 int pool_open(struct pool **out, u32 n, const glim_alloc *a, glim_err *e) {
     *out = NULL;
     if (n < 1 || n > POOL_MAX) {
@@ -110,7 +125,7 @@ int pool_open(struct pool **out, u32 n, const glim_alloc *a, glim_err *e) {
     for (u32 i = 1; i < n; i++) {
         struct pool_thread *t = &p->threads[i];
         *t = (struct pool_thread){.pool = p, .ith = i};
-        int rc = pthread_create(&t->thread, NULL, worker, t);
+        int rc = start_worker(t);
         if (rc != 0) {
             pool_close(p);
             return fail(e, GLIM_DEVICE, "cannot start thread %u of %u: %s", i + 1, n, strerror(rc));

@@ -5,8 +5,8 @@
 #include <string.h>
 
 static const struct command *const commands[] = {
-    &run_command,    &list_command,    &show_command,  &tokenize_command,
-    &logits_command, &inspect_command, &bench_command,
+    &run_command,      &chat_command,   &list_command,    &show_command,
+    &tokenize_command, &logits_command, &inspect_command, &bench_command,
 };
 
 static void usage(FILE *f) {
@@ -14,7 +14,8 @@ static void usage(FILE *f) {
     for (size_t i = 0; i < COUNT(commands); i++)
         fprintf(f, "  %-11s %s\n", commands[i]->name, commands[i]->about);
     fprintf(f, "\nglim COMMAND --help explains each. For a start:\n"
-               "  glim run model.gguf \"Why is the sky blue?\"\n");
+               "  glim run model.gguf \"Why is the sky blue?\"\n"
+               "  glim chat model.gguf\n");
 }
 
 static int unknown(const char *name) {

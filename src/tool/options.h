@@ -22,7 +22,7 @@ struct command {
     int (*main)(const struct command *c, int argc, char **argv);
 };
 
-extern const struct command run_command, list_command, show_command, tokenize_command,
+extern const struct command run_command, chat_command, list_command, show_command, tokenize_command,
     logits_command, inspect_command, bench_command;
 
 /* ---- Flags ----------------------------------------------------------------------------------- */
@@ -105,8 +105,7 @@ bool options_model(const struct command *c, struct model_options *o, int *argc, 
 /* The most alike of n names, or NULL if none is. */
 const char *options_nearest(const char *word, const char *const *names, size_t n);
 
-/* ---- Engine --------- -------------------------------------------------------------------------
- */
+/* ---- Engine ---------------------------------------------------------------------------------- */
 
 /* Opens the engine that the flags ask for; its notes go to stderr. */
 int options_engine(const struct model_options *o, glim_engine **engine, glim_err *e);

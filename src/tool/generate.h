@@ -1,0 +1,63 @@
+/* What the commands that generate share: their flags, and the settings that a model brings along.
+ */
+#ifndef TOOL_GENERATE_H
+#define TOOL_GENERATE_H
+
+#include "tool/options.h"
+
+struct generation_options {
+    const char *system;
+    bool exact, quiet;
+    i32 n_predict; /* -1: no limit */
+    u32 n_ctx;     /* 0: the library's default */
+    glim_generation gen;
+    struct texts stops; /* owned: free((void *)stops.p) */
+};
+/* clang-format off */
+#define OPTION_SYSTEM(g)                                                                           \
+    {0, "system", "TEXT", OPTION_TEXT, &(g).system, 0, 0, "instructions that go before it"}
+#define OPTION_GENERATION(g)                                                                       \
+    {'n', "n-predict", "N", OPTION_I32, &(g).n_predict, -1, INT32_MAX,                             \
+     "at most N tokens (default: until the model ends)"},                                          \
+    {'c', "ctx-size", "N", OPTION_U32, &(g).n_ctx, 1, 1u << 28,                                    \
+     "room for N tokens (default: the model's, at most 8192)"},                                    \
+    {0, "stop", "TEXT", OPTION_TEXTS, &(g).stops, 0, 0,                                            \
+     "end before this text; may be repeated"},                                                     \
+    {0, "temp", "X", OPTION_F32, &(g).gen.temp, 0, 1000,                                           \
+     "temperature (0.8; 0: the likeliest token)"},                                                 \
+    {0, "top-k", "N", OPTION_I32, &(g).gen.top_k, 0, INT32_MAX,                                    \
+     "choose among the N likeliest (40; 0: all)"},                                                 \
+    {0, "top-p", "X", OPTION_F32, &(g).gen.top_p, 0, 1,                                            \
+     "and the fewest with this share of probability (0.95)"},                                      \
+    {0, "min-p", "X", OPTION_F32, &(g).gen.min_p, 0, 1,                                            \
+     "and those this likely, the likeliest being 1 (0.05)"},                                       \
+    {0, "repeat-penalty", "X", OPTION_F32, &(g).gen.repeat_penalty, 0.01, 100,                     \
+     "hold back recent tokens (1: off)"},                                                          \
+    {0, "repeat-last-n", "N", OPTION_U32, &(g).gen.repeat_last_n, 0, 1u << 28,                     \
+     "how many tokens are recent (64)"},                                                           \
+    {0, "seed", "N", OPTION_U64, &(g).gen.seed, 0, 0x1p64,                                         \
+     "repeats an answer (default: from the clock)"},                                               \
+    {0, "exact", NULL, OPTION_SWITCH, &(g).exact, 0, 0,                                            \
+     "f32 activations: slower, reproduces references"}
+/* clang-format on */
+
+/* The library's defaults, no limit, a seed from the clock. */
+struct generation_options generate_defaults(void);
+/* After the flags were read: what a store's model or a bundle is to be run with applies wherever no
+ * flag says otherwise, its system text unless raw. False: the flags make no sense, leave with
+ * *exit_code. */
+bool generate_settle(const struct command *c, struct generation_options *g,
+                     const struct model_options *o, bool raw, int *exit_code);
+
+/* The context to open a session with; 0: the library's default. */
+u32 generate_context(const struct generation_options *g, const struct model_options *o,
+                     const glim_model *model);
+/* Hands the rest to a session; its error tells what is wrong. */
+int generate_apply(const struct generation_options *g, const struct model_options *o,
+                   glim_session *session);
+/* The first turns of a conversation: a system text, those that the model brings along, the user's
+ * text. *m is the caller's to free; it borrows all texts. */
+int generate_turns(const struct generation_options *g, const struct model_options *o,
+                   const char *text, glim_message **m, size_t *n, glim_err *e);
+
+#endif

@@ -1,0 +1,133 @@
+/* Answers to stdout, with progress and speeds on stderr. */
+#include "tool/reply.h"
+
+#include "base/plat_cpu.h"
+#include "tool/interrupt.h"
+
+#include <string.h>
+#include <unistd.h>
+
+void reply_begin(struct reply *r, glim_session *session, const struct generation_options *options) {
+    *r = (struct reply){.session = session, .options = options, .start_ns = plat_now_ns()};
+    glim_get_stats(session, &r->before);
+    glim_tokens(session, &r->n_before);
+}
+
+/* What the session has done for this prompt and its answer. */
+static glim_stats spent(const struct reply *r) {
+    glim_stats s;
+    glim_get_stats(r->session, &s);
+    s.n_prompt -= r->before.n_prompt;
+    s.prompt_ns -= r->before.prompt_ns;
+    s.n_decode -= r->before.n_decode;
+    s.decode_ns -= r->before.decode_ns;
+    return s;
+}
+
+/* ---- Notes ----------------------------------------------------------------------------------- */
+
+/* While a long prompt is read: how far, how fast, how long still. Only after a second. */
+static void note_progress(struct reply *r) {
+    u64 ns = plat_now_ns() - r->start_ns;
+    if (r->options->quiet || !isatty(STDERR_FILENO) || ns < 1000000000u) return;
+    glim_stats s = spent(r);
+    u64 done = s.n_prompt + s.n_decode;
+    f64 rate = (f64)done * 1e9 / (f64)ns;
+    fprintf(stderr, "\r\x1b[Kreading the prompt: ");
+    if (done && done < r->n_prompt) {
+        fprintf(stderr, "%llu of %zu tokens, %.0f tokens/s, %.0f s left", (unsigned long long)done,
+                r->n_prompt, rate, (f64)(r->n_prompt - done) / rate);
+    } else {
+        fprintf(stderr, "%zu tokens", r->n_prompt);
+    }
+    r->noted = true;
+}
+
+static void clear_note(struct reply *r) {
+    if (r->noted) fprintf(stderr, "\r\x1b[K");
+    r->noted = false;
+}
+
+static void put_rate(FILE *f, const char *what, u64 n, u64 timed, u64 ns) {
+    fprintf(f, "%s %llu token%s", what, (unsigned long long)n, n == 1 ? "" : "s");
+    if (timed && ns) fprintf(f, ", %.1f tokens/s", (f64)timed * 1e9 / (f64)ns);
+}
+
+void reply_put_speeds(const struct reply *r, FILE *f) {
+    glim_stats s = spent(r);
+    size_t n_all;
+    glim_tokens(r->session, &n_all);
+    put_rate(f, "prompt:", MIN(r->n_prompt, s.n_prompt + s.n_decode), s.n_prompt, s.prompt_ns);
+    put_rate(f, "; answer:", n_all - r->n_before - r->n_prompt, s.n_decode, s.decode_ns);
+}
+
+const char *reply_reason(const struct reply *r) {
+    static char text[96];
+    size_t n_all;
+    glim_tokens(r->session, &n_all);
+    switch (glim_end_reason(r->session)) {
+    case GLIM_END_NONE:
+        return r->interrupted ? "; interrupted" : "";
+    case GLIM_END_LIMIT:
+        snprintf(text, sizeof text, "; cut at -n %d", r->options->n_predict);
+        return text;
+    case GLIM_END_CONTEXT:
+        snprintf(text, sizeof text, "; cut: the context of %zu tokens is full (-c)", n_all);
+        return text;
+    case GLIM_END_STOP:
+        return "; ended by --stop";
+    default:
+        return "";
+    }
+}
+
+/* ---- The answer ------------------------------------------------------------------------------ */
+
+/* Whole characters, as they are; on a terminal without control characters, which a model may have
+ * learned or been told to send. */
+static void put_answer(const char *text, size_t len, bool terminal) {
+    if (!terminal) {
+        fwrite(text, 1, len, stdout);
+        return;
+    }
+    for (size_t i = 0; i < len;) {
+        u8 c = (u8)text[i];
+        size_t n = c < 0xc0 ? 1 : c < 0xe0 ? 2 : c < 0xf0 ? 3 : 4; /* text is sound UTF-8 */
+        bool c1 = c == 0xc2 && (u8)text[i + 1] < 0xa0;
+        if ((c < 0x20 && c != '\n' && c != '\t') || c == 0x7f || c1)
+            fputs("\xef\xbf\xbd", stdout);
+        else
+            fwrite(text + i, 1, n, stdout);
+        i += n;
+    }
+}
+
+enum reply_end reply_stream(struct reply *r, bool whole_line) {
+    bool terminal = isatty(STDOUT_FILENO);
+    int rc = GLIM_OK;
+    size_t n_all;
+    glim_tokens(r->session, &n_all);
+    r->n_prompt = n_all - r->n_before;
+    while (!interrupt_seen) {
+        const char *text;
+        size_t len;
+        rc = glim_next(r->session, &text, &len);
+        if (rc < 0 || rc == GLIM_DONE) break;
+        if (rc == GLIM_AGAIN) {
+            if (r->last == 0 || r->last == '\n') note_progress(r);
+            continue;
+        }
+        if (len == 0) continue;
+        clear_note(r);
+        r->last = text[len - 1];
+        put_answer(text, len, terminal);
+        if (!options_flush()) return REPLY_UNWRITABLE;
+    }
+    clear_note(r);
+    r->interrupted = interrupt_seen;
+    if (whole_line && r->last != '\n') {
+        printf("\n");
+        if (!options_flush()) return REPLY_UNWRITABLE;
+    }
+    return rc < 0 ? REPLY_FAILED : REPLY_DONE;
+}

@@ -1,0 +1,40 @@
+/* An answer on its way to stdout, for the commands that generate. */
+#ifndef TOOL_REPLY_H
+#define TOOL_REPLY_H
+
+#include "tool/generate.h"
+
+#include <stdio.h>
+
+struct reply {
+    glim_session *session; /* borrowed */
+    const struct generation_options *options;
+    glim_stats before; /* what the session had done before this prompt */
+    size_t n_before;   /* tokens in the context before it */
+    size_t n_prompt;   /* tokens of the prompt */
+    u64 start_ns;
+    bool noted; /* a progress note is on the terminal */
+    char last;  /* byte printed; 0: nothing yet */
+    bool interrupted;
+};
+
+enum reply_end {
+    REPLY_DONE,       /* complete, cut or interrupted: reply_reason tells */
+    REPLY_FAILED,     /* glim_session_error tells */
+    REPLY_UNWRITABLE, /* stdout is gone; the reason has been printed */
+};
+
+/* Before a prompt is queued. */
+void reply_begin(struct reply *r, glim_session *session, const struct generation_options *options);
+/* After it: prints pieces as they come until the answer is complete or Ctrl-C is seen
+ * (tool/interrupt.h). whole_line: the answer ends with a line's end even where the model's text
+ * does not. */
+enum reply_end reply_stream(struct reply *r, bool whole_line);
+
+/* "prompt: 31 tokens, 120.5 tokens/s; answer: ..." */
+void reply_put_speeds(const struct reply *r, FILE *f);
+/* Why the answer stopped before the model ended it, as "; interrupted" and the like; else "". Valid
+ * until the next call. */
+const char *reply_reason(const struct reply *r);
+
+#endif

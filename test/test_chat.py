@@ -1,0 +1,408 @@
+#!/usr/bin/env python3
+"""Tests of glim chat: through a pipe, and typed at a pseudo-terminal.
+
+usage: test_chat.py [PROGRAM], from the root of a checkout; prints TAP.
+"""
+import fcntl
+import os
+import pathlib
+import pty
+import re
+import select
+import signal
+import stat
+import struct
+import subprocess
+import sys
+import termios
+import time
+
+from tool_rig import FOLDER, GLIM, MODEL, SECONDS, fails, glim, made, main, test
+
+REAL = "models/SmolLM2-135M-Instruct.Q4_1.gguf"
+TEMPLATE = (b"{% for message in messages %}{{'<|im_start|>' + message['role'] + '\\n' + message['content']"
+            b" + '<|im_end|>' + '\\n'}}{% endfor %}"
+            b"{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}")
+STATE = os.path.join(FOLDER.name, "state")
+HISTORY = os.path.join(STATE, "glim", "history")
+ENV = {**os.environ, "XDG_STATE_HOME": STATE, "TERM": "xterm", "EDITRC": "/dev/null", "LC_ALL": "C"}
+
+
+def chatty():
+    """The fixture with a chat template: one key more, two control tokens renamed; the tensors begin
+    where the longer head ends."""
+    data = pathlib.Path(MODEL).read_bytes()
+
+    def text(s):
+        return struct.pack("<Q", len(s)) + s
+    end = data.rindex(b".weight") + len(b".weight")  # of the last tensor's name
+    dims, = struct.unpack_from("<I", data, end)
+    end += 4 + 8 * dims + 4 + 8
+    body = data[-(-end // 32) * 32:]
+    n_kv, = struct.unpack_from("<Q", data, 16)
+    head = data[24:end]
+    for old, new in [(b"<|start_header_id|>", b"<|im_start|>"), (b"<|eot_id|>", b"<|im_end|>")]:
+        assert head.count(text(old)) == 1
+        head = head.replace(text(old), text(new))
+    key = text(b"tokenizer.chat_template") + struct.pack("<I", 8) + text(TEMPLATE)
+    head = data[:16] + struct.pack("<Q", n_kv + 1) + key + head
+    return made("chatty.gguf", head + bytes(-len(head) % 32) + body)
+
+
+CHATTY = chatty()
+BASE = ["chat", CHATTY, "--temp", "0", "--exact"]
+
+
+def piped(text, *flags, code=0, quiet=False):
+    return glim(*BASE, *flags, stdin=text.encode(), code=code, quiet=quiet, env=ENV)
+
+
+def ids(text):
+    return glim("tokenize", "-m", CHATTY, stdin=text.encode(), code=0).text.split()[1:]  # not the begin
+
+
+def stats(said):
+    """Per turn: tokens of prompt and answer, in the context, processed."""
+    rows = re.findall(r"\[prompt: (\d+) tokens.*?; answer: (\d+) tokens?.*?; context: (\d+) of 1024 tokens, "
+                      r"(\d+) of them processed now\]", said)
+    return [tuple(map(int, r)) for r in rows]
+
+
+# ---- Through a pipe ------------------------------------------------------------------------------
+
+
+@test
+def turns_process_only_what_is_new():
+    r = piped("hi\nand again\nonce more\n", "-n", "5", "--stats")
+    user = "<|im_start|>user\n{}<|im_end|>\n<|im_start|>assistant\n"
+    first = 1 + len(ids(user.format("hi")))
+    # The limit leaves an answer open: the next turn closes it, and processes its last token.
+    second = len(ids("<|im_end|>\n" + user.format("and again")))
+    third = len(ids("<|im_end|>\n" + user.format("once more")))
+    a, b = first + 5, first + 5 + second + 5
+    assert stats(r.said) == [(first, 5, a, first + 4), (second, 5, b, second + 5),
+                             (third, 5, b + third + 5, third + 5)], r
+    assert r.said.count("[cut at -n 5]\n") == 3, r
+
+
+@test
+def a_conversation_is_what_its_text_says():
+    if not os.path.exists(REAL):
+        return "the demo model is not here"
+    flags = ["--temp", "0", "--exact", "-n", "24"]
+    r = glim("chat", REAL, *flags, "--system", "You are terse.", stdin=b"Name a colour.\nAnother.\n",
+             code=0, env=ENV)
+    text, answers = "<|im_start|>system\nYou are terse.<|im_end|>\n", ""
+    for question in ["Name a colour.", "Another."]:
+        text += f"<|im_start|>user\n{question}<|im_end|>\n<|im_start|>assistant\n"
+        answer = glim("run", REAL, "--raw", "--special", *flags, stdin=text.encode(), code=0).text
+        text += answer + "<|im_end|>\n"
+        answers += answer + "\n" * (not answer.endswith("\n"))
+    assert r.text == answers, (r, answers)
+
+
+@test
+def a_first_turn_is_a_run():
+    for message, text in [("hi", "hi"), ('"""a\n b\nc"""', "a\n b\nc"), ('"""a"""', "a"), ("a\\\nb\\\n", "a\nb\n"),
+                          ("a\\\\", "a\\\\"), (" /help", " /help"), ("/usr/bin is what?", "/usr/bin is what?"),
+                          ("x\r", "x")]:
+        text = text.rstrip("\n")
+        want = glim("run", CHATTY, "--temp", "0", "--exact", "-n", "6", "-p", text, stdin=None, code=0).out
+        r = piped(message + "\n", "-n", "6", "--quiet", quiet=True)
+        assert r.out == want + b"\n" * (not want.endswith(b"\n")), (message, want, r)
+    with_system = piped("hi\n", "-n", "6", "--system", "the engine").out
+    want = glim("run", CHATTY, "--temp", "0", "--exact", "-n", "6", "--system", "the engine", "hi", code=0).out
+    assert with_system.rstrip(b"\n") == want.rstrip(b"\n") != piped("hi\n", "-n", "6").out.rstrip(b"\n")
+
+
+@test
+def commands_in_a_pipe():
+    one = piped("hi\n", "-n", "6").out
+    twice = piped("hi\n\n  \n/clear\nhi\n/quit\nnever asked\n", "-n", "6")
+    assert twice.out == one + one, twice
+    assert piped("hi\nhi\n", "-n", "6").out != one + one
+    r = piped("hi\n/cleer\nhi\n", "-n", "6", code=1)
+    assert r.out == one and "glim: unknown command '/cleer' (did you mean /clear?)" in r.said, r
+    r = piped("/clear all\n", code=1)
+    assert r.out == b"" and "/clear takes nothing behind it" in r.said, r
+    r = piped("/help\n/?\n")
+    assert r.out == b"" and all(r.said.count(f"  {c} ") == 2 for c in ["/help", "/clear", "/quit"]), r
+    assert piped("", quiet=True).out == b"" == piped("/quit\n", quiet=True).out
+
+
+@test
+def broken_input_is_said():
+    r = piped('"""a\nb\n', code=1)
+    assert r.out == b"" and '"""' in r.said, r
+    r = piped("hi\na\0b\n", "-n", "1", "--quiet", code=1)
+    assert "line 2 has a zero byte" in r.said, r
+    fails(1, "chat template", "--raw to send plain text with glim run", args=["chat", MODEL], stdin=b"hi\n")
+    fails(2, "glim run", args=["chat", CHATTY, "hi"])
+    fails(2, "-n 0", args=["chat", CHATTY, "-n", "0"])
+    if os.path.exists("/dev/full"):
+        with open("/dev/full", "wb") as full:
+            r = glim(*BASE, "--quiet", "-n", "3", stdin=b"hi\nhi\n", stdout=full, code=1, env=ENV)
+        assert r.said.count("\n") == 1 and "cannot write to standard output" in r.said, r
+
+
+@test
+def a_full_context_is_said():
+    n = 1 + len(ids("<|im_start|>user\nhi<|im_end|>\n<|im_start|>assistant\n"))
+    r = piped("hi\nhi\n", "-c", str(n + 4), "--quiet", code=1)
+    cut, refused = r.said.splitlines()
+    assert cut == f"[cut: the context of {n + 4} tokens is full (-c); /clear forgets the conversation]", r
+    assert f"context of {n + 4}, of which {n + 4} are in use" in refused and "-c, at most 1024" in refused, r
+    assert refused.endswith("/clear forgets the conversation"), r
+    assert r.out.rstrip(b"\n") == piped("hi\n", "-n", "4").out.rstrip(b"\n")
+    # Cleared, it goes on; a question that leaves no room for an answer is forgotten.
+    assert piped("hi\n/clear\nhi\n", "-c", str(n + 4)).out == 2 * r.out
+    r = piped("hi\nhi\n", "-c", str(n), "--stats")
+    assert r.said.count("before the answer began, so the question is forgotten") == 2, r
+    r = piped("hi\n", "-c", str(n - 1), code=1)
+    assert f"{n} tokens do not fit in the context of {n - 1}" in r.said and "/clear" not in r.said, r
+
+
+# ---- At a terminal -------------------------------------------------------------------------------
+
+
+class Terminal:
+    """glim chat with a person in front. stdout is the terminal too, unless it is given."""
+
+    def __init__(self, *args, stdout=None, env=ENV):
+        self.parent, child = pty.openpty()
+        fcntl.ioctl(child, termios.TIOCSWINSZ, struct.pack("<4H", 40, 100, 0, 0))
+
+        def attach():
+            fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+        self.p = subprocess.Popen([GLIM, *args], stdin=child, stdout=child if stdout is None else stdout,
+                                  stderr=child, start_new_session=True, preexec_fn=attach, env=env)
+        os.close(child)
+        self.seen, self.at = b"", 0  # all that came; how much of it was waited for
+
+    def until(self, *words):
+        """Reads on until all words came, in this order. Returns the text up to the end of the last;
+        the next call begins there."""
+        start, limit = self.at, time.monotonic() + SECONDS
+        for word in words:
+            while (found := self.seen.find(word.encode(), self.at)) < 0:
+                ready = select.select([self.parent], [], [], max(limit - time.monotonic(), 0))[0]
+                try:
+                    more = os.read(self.parent, 4096) if ready else b""
+                except OSError:  # how Linux reports that the other side is closed
+                    more = b""
+                assert more, f"'{word}' did not come: {self.seen}"
+                self.seen += more
+            self.at = found + len(word.encode())
+        return self.seen[start:self.at].decode("utf-8", "replace")
+
+    def type(self, keys):
+        os.write(self.parent, keys.encode())
+
+    def say(self, keys):
+        """Once there is a prompt, types a line."""
+        self.prompt()
+        self.type(keys + "\r")
+
+    def prompt(self):
+        """Until keys are read: what is typed before belongs to the terminal still."""
+        text = self.until("\x1b[?2004h", "> ")
+        while not self.is_editing():
+            time.sleep(0.005)
+        return text
+
+    def is_editing(self):
+        return not termios.tcgetattr(self.parent)[3] & termios.ICANON
+
+    def end(self, code):
+        """What the program shows until it ends, with this exit status."""
+        while select.select([self.parent], [], [], SECONDS)[0]:
+            try:
+                more = os.read(self.parent, 4096)
+            except OSError:
+                break
+            if not more:
+                break
+            self.seen += more
+        assert self.p.wait(SECONDS) == code, (self.p.returncode, self.seen)
+        os.close(self.parent)
+        return self.seen.decode("utf-8", "replace")
+
+
+@test
+def lines_are_edited_and_pasted():
+    with open(made("answers", b""), "w+b") as out:
+        t = Terminal(*BASE, "-n", "6", stdout=out)
+        greeting = t.prompt()
+        assert "chatty.gguf, context of 1024 tokens." in greeting and "/help" in greeting, greeting
+        t.type("zthe\x1b[Dx\x7f\x1b[C\x1b[H\x1b[3~\x1b[F engine\r")  # becomes "the engine"
+        t.say("\x1b[A")  # the same again
+        t.say("wrong words\x17\x17in\\")  # two words rubbed out, and a line that goes on
+        t.until(". ")
+        t.type("two\r")
+        t.prompt()
+        t.type("\x1b[200~a\r\nb\x1b[31m\nc\x1b[201~\r")  # escapes in it are not obeyed
+        t.say('"""')
+        t.until(". ")
+        t.type('é日"""\r')
+        t.prompt()
+        t.type("\x04")
+        t.end(0)
+        out.seek(0)
+        got = out.read()
+    want = piped('the engine\nthe engine\nin\\\ntwo\n"""a\nb[31m\nc"""\n"""\né日"""\n', "-n", "6").out
+    assert got == want, (got, want, t.seen)
+
+
+@test
+def answers_share_the_terminal():
+    t = Terminal(*BASE, "-n", "6", "--stats")
+    t.say("hi")
+    text = t.until("[prompt: ", "processed now]", "[cut at -n 6]\r\n\r\n")
+    want = re.sub(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", "\ufffd", piped("hi\n", "-n", "6").text)
+    assert "hi" in text and want.replace("\n", "\r\n") in text, (text, want)
+    t.say("/nothing")
+    t.until("glim: unknown command '/nothing'")
+    t.say("/clear")
+    t.until("The conversation is forgotten.")
+    t.say("/quit")
+    t.end(0)
+
+
+@test
+def history_outlives_the_program():
+    env = {**ENV, "XDG_STATE_HOME": os.path.join(FOLDER.name, "fresh")}
+    path = pathlib.Path(env["XDG_STATE_HOME"], "glim", "history")
+    flags = [*BASE, "-n", "1"]
+
+    def chat(*lines, more=()):
+        t = Terminal(*flags, *more, env=env)
+        for line in lines:
+            t.say(line)
+        t.prompt()
+        t.type("\x04")
+        return t.end(0)
+    chat("not kept", more=["--no-history"])
+    assert not path.exists()
+    chat("first words", "two\x1b[200~\nlines\x1b[201~")
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600 and stat.S_IMODE(path.parent.stat().st_mode) == 0o700
+    shown = chat("\x1b[A\x1b[A")
+    assert "first words" in shown and "not kept" not in shown, shown
+    before = path.read_bytes()
+    assert b"not" not in before and before.count(b"first") == 2, before
+    # A file of something else is not touched.
+    path.write_bytes(b"precious\n")
+    shown = chat("third")
+    assert "is not a history file" in shown and path.read_bytes() == b"precious\n", shown
+
+
+@test
+def interrupts_at_the_prompt():
+    t = Terminal(*BASE)
+    t.prompt()
+    t.type("some words")
+    t.until("some words")
+    t.type("\x03")
+    t.until("^C")
+    t.prompt()
+    t.type("\x03")
+    t.until("Ctrl-C again or Ctrl-D to leave")
+    t.say("/help")
+    t.until("/clear")
+    for _ in range(2):  # the command between starts the count anew
+        t.prompt()
+        t.type("\x03")
+    t.end(0)
+    t = Terminal(*BASE)
+    t.say("a\\")
+    t.until(". ")
+    t.type("\x04")  # gives up the message, not the chat
+    t.prompt()
+    t.type("\x04")
+    t.end(0)
+
+
+@test
+def signals_leave_the_terminal_as_it_was():
+    t = Terminal(*BASE)
+    modes = termios.tcgetattr(t.parent)
+    t.prompt()
+    t.type("abc")
+    t.until("abc")
+    assert t.is_editing()
+    t.type("\x1a")
+    assert os.waitpid(t.p.pid, os.WUNTRACED)[1] >> 8 == signal.SIGSTOP
+    assert not t.is_editing()
+    t.p.send_signal(signal.SIGCONT)
+    t.until("abc")
+    fcntl.ioctl(t.parent, termios.TIOCSWINSZ, struct.pack("<4H", 30, 50, 0, 0))
+    t.p.send_signal(signal.SIGTERM)
+    t.p.wait(SECONDS)
+    assert termios.tcgetattr(t.parent) == modes
+    t.end(-signal.SIGTERM)
+
+
+@test
+def interrupt_stops_the_answer_only():
+    """The fixture answers faster than anyone can interrupt it: a full pipe holds it up."""
+    for wait in [0.3, 1, 3, 9]:
+        r, w = os.pipe()
+        os.set_blocking(w, False)
+        try:
+            while os.write(w, bytes(4096)):
+                pass
+        except BlockingIOError:
+            os.set_blocking(w, True)
+        t = Terminal(*BASE, "--stats", stdout=w)
+        os.close(w)
+        t.say("hi")
+        while t.is_editing():
+            time.sleep(0.01)
+        time.sleep(wait)
+        t.type("\x03")
+        time.sleep(0.1)
+        os.set_blocking(r, False)
+        while select.select([r], [], [], 0.2)[0]:
+            os.read(r, 65536)
+        said = t.until("[interrupted", "]")
+        if said.endswith("[interrupted]"):
+            break
+        t.prompt()  # that was before the first token: wait longer
+        t.type("\x04")
+        t.end(0)
+        os.close(r)
+    assert said.endswith("[interrupted]"), said
+    a, = stats(said)
+    assert a[1] > 0 and a[2] == a[0] + a[1] < 1024, a
+    # The next turn goes on behind the interrupted answer.
+    t.say("again")
+    b = stats(t.until("[prompt: ", "processed now]"))[0]
+    second = len(ids("<|im_end|>\n<|im_start|>user\nagain<|im_end|>\n<|im_start|>assistant\n"))
+    assert b[0] == second and b[2] == a[2] + second + b[1] == 1024, (a, b)
+    assert a[3] + b[3] in (1023, 1024), (a, b)
+    t.until("the context of 1024 tokens is full (-c); /clear forgets the conversation]")
+    t.say("more")  # a person can mend that: the chat goes on
+    t.until("are in use", "/clear forgets the conversation")
+    t.say("/clear")
+    t.until("forgotten")
+    t.prompt()
+    t.type("\x04")
+    t.end(0)
+    os.close(r)
+
+
+@test
+def interrupt_ends_a_piped_chat():
+    r, w = os.pipe()
+    p = subprocess.Popen([GLIM, *BASE], stdin=r, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=ENV)
+    os.close(r)
+    os.write(w, b"hi\n")
+    assert p.stdout.readline()  # it reads the next line now, and Ctrl-C means what it always means
+    while select.select([p.stdout], [], [], 0.5)[0]:
+        os.read(p.stdout.fileno(), 65536)
+    p.send_signal(signal.SIGINT)
+    p.communicate(timeout=SECONDS)
+    os.close(w)
+    assert p.returncode == -signal.SIGINT, p.returncode
+
+
+sys.exit(main())
