@@ -191,8 +191,8 @@ static const struct known {
     {0xe8b8eb47333349c7, &gemma_without_begin}, /* gemma-7b-it */
     {0x6c40d21566178d44, &gemma3},              /* gemma-3-it */
     {0x3868f23d4972f42d, &granite3},            /* granite-3.0-instruct */
-    {0xf99691cb55760c93, &qwen25},             /* Qwen2.5-Instruct */
-    {0x95d30fb615b88395, &qwen25},             /* Qwen2.5-Coder-Instruct */
+    {0xf99691cb55760c93, &qwen25},              /* Qwen2.5-Instruct */
+    {0x95d30fb615b88395, &qwen25},              /* Qwen2.5-Coder-Instruct */
 };
 
 const struct style *style_by_hash(u64 hash) {
