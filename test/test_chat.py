@@ -4,6 +4,8 @@
 usage: test_chat.py [PROGRAM], from the root of a checkout; prints TAP.
 """
 import fcntl
+import hashlib
+import json
 import os
 import pathlib
 import pty
@@ -160,6 +162,36 @@ def a_full_context_is_said():
     assert r.said.count("before the answer began, so the question is forgotten") == 2, r
     r = piped("hi\n", "-c", str(n - 1), code=1)
     assert f"{n} tokens do not fit in the context of {n - 1}" in r.said and "/clear" not in r.said, r
+
+
+@test
+def a_model_of_a_store_brings_its_settings():
+    store = pathlib.Path(FOLDER.name, "store")
+    path = store / "manifests/registry.ollama.ai/library/chatty/1b"
+    path.parent.mkdir(parents=True)
+    (store / "blobs").mkdir()
+
+    def layer(kind, data):
+        digest = hashlib.sha256(data).hexdigest()
+        (store / "blobs" / ("sha256-" + digest)).write_bytes(data)
+        return {"mediaType": "application/vnd.ollama.image." + kind, "digest": "sha256:" + digest, "size": len(data)}
+    config = layer("config", b"{}")
+    settings = {"temperature": 0, "num_predict": 6, "num_ctx": 512}
+    turns = [{"role": "user", "content": "the"}, {"role": "assistant", "content": "engine"}]
+    path.write_text(json.dumps({"schemaVersion": 2, "config": config, "layers": [
+        layer("model", pathlib.Path(CHATTY).read_bytes()), layer("system", b"in the"),
+        layer("params", json.dumps(settings).encode()), layer("messages", json.dumps(turns).encode())]}))
+    env = {**ENV, "OLLAMA_MODELS": str(store)}
+    once = glim("run", "chatty:1b", "hi", stdin=None, code=0, env=env).out
+    once += b"\n" * (not once.endswith(b"\n"))
+    bare = glim("run", CHATTY, "--temp", "0", "-n", "6", "hi", stdin=None, code=0).out
+    r = glim("chat", "chatty:1b", "--stats", stdin=b"hi\n/clear\nhi\n", code=0, env=env)
+    assert r.out == once + once and not once.startswith(bare), (once, bare, r)
+    assert r.said.count(" of 512 tokens, ") == 2 and r.said.count("[cut at -n 6]") == 2, r
+    t = Terminal("chat", "chatty:1b", env=env)
+    assert t.prompt().startswith("chatty:1b, context of 512 tokens"), t.seen
+    t.type("\x04")
+    t.end(0)
 
 
 # ---- At a terminal -------------------------------------------------------------------------------
