@@ -92,6 +92,25 @@ static void test_characters(void **state) {
     load_free(&l);
 }
 
+/* A token's text with a real blank in it cannot come up, though it would stand for the same bytes
+ * as one that can. */
+static void test_real_blanks_in_tokens(void **state) {
+    (void)state;
+    struct load l;
+    const struct small_spm s = {
+        "llama",
+        NULL,
+        .tokens = {SP, "a", "b", SP "a", SP "b", " ", " a", "b" SP "a", "b a"},
+        .falling = true,
+        .space_prefix = 0,
+        .add_bos = -1};
+    struct vocab *v = open_spm(&l, &s);
+    assert_ids(v, text_of(" "), 0, "259");
+    assert_ids(v, text_of(" a"), 0, "262");
+    assert_ids(v, text_of("b a"), 0, "266");
+    load_free(&l);
+}
+
 /* "<s" and ">" join to a control token's text: plain text must not. (llama.cpp lets it.) */
 static void test_no_control_by_joining(void **state) {
     (void)state;
@@ -469,6 +488,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_blank_in_front),
         cmocka_unit_test(test_characters),
+        cmocka_unit_test(test_real_blanks_in_tokens),
         cmocka_unit_test(test_no_control_by_joining),
         cmocka_unit_test(test_begin),
         cmocka_unit_test(test_no_byte_tokens),

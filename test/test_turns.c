@@ -315,6 +315,14 @@ static void test_normal_form(void **state) {
         if (!hash || !other || hash == other)
             fail_test("%s or %s", different[i][0], different[i][1]);
     }
+    /* A literal that turns out to begin an expression leaves the one before it whole. */
+    struct template_form f;
+    glim_err e = {0};
+    const char *form =
+        TEMPLATE_LITERAL "x" TEMPLATE_END "{{" TEMPLATE_LITERAL "y" TEMPLATE_END " + a | b}}";
+    assert_int_equal(template_normal(&f, text_of("x{{ 'y' + a | b }}"), &mem_libc, &e), 1);
+    assert_true(str_is(f.text, form));
+    template_free(&f, &mem_libc);
     static const char *const strange[] = {"{{ a",        "{% if",         "{{ 'a }}",
                                           "{{ a ; b }}", "{{ '\x01' }}",  "\x02{{ a }}",
                                           "{%+ if a %}", "{{ '\\x41' }}", ""};
