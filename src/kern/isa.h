@@ -70,7 +70,7 @@ struct isa {
     void (*to_f16)(const f32 *x, u16 *y, u32 n);
 };
 
-enum { ISA_SCRATCH = 256 * 1024 }; /* bytes of scratch per thread, aligned to 64 */
+enum { ISA_SCRATCH = 512 * 1024 }; /* bytes of scratch per thread, aligned to 64 */
 /* How many weight rows a thread should take at a time: ranges start at multiples of this. */
 enum { ISA_ROWS = 16 };
 
