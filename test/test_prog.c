@@ -1,6 +1,7 @@
 /* Programs: what recording refuses, what planning promises (on random programs), and the golden
- * dumps of llama's forward pass. After a change that is meant to alter them:
- *     build/release/test/test_prog --write     then review the difference of test/data/llama.*.dump
+ * dumps of every architecture's forward pass. After a change that is meant to alter them:
+ *     build/release/test/test_prog --write     then review the difference of the dumps in
+ * test/data/
  */
 #include "edit_gguf.h"
 
@@ -499,7 +500,15 @@ static void check_dump(const char *model_path, bool exact, const char *path) {
 
 static void test_dumps(void **state) {
     (void)state;
-    check_dump("test/data/llama.gguf", true, "test/data/llama.exact.dump");
+    static const char *const names[] = {"llama",  "qwen2",      "qwen3",        "granite",
+                                        "gemma3", "gemma4-e2b", "gemma4-large", "gemma4-moe",
+                                        "lfm2",   "lfm2moe"};
+    for (u32 i = 0; i < COUNT(names); i++) {
+        char model[64], dump[64];
+        snprintf(model, sizeof model, "test/data/%s.gguf", names[i]);
+        snprintf(dump, sizeof dump, "test/data/%s.exact.dump", names[i]);
+        check_dump(model, true, dump);
+    }
     /* Quantised, or fast mode would find nothing to do. */
     struct temp t = edit_all_as("test/data/llama.gguf", QUANT_Q4_0);
     check_dump(t.path, false, "test/data/llama.fast.dump");
