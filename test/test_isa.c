@@ -171,6 +171,8 @@ static void test_matmul_exact(void **state) {
     for (u32 k = 1; k < 40; k += 3) {
         check_matmul(&isa_types[0], (struct shape){k, 7, 3, 4, 0, 0}, false);
         check_matmul(&isa_types[0], (struct shape){k, 7, 3, 2, 0, 0}, false);
+        check_matmul(&isa_types[1], (struct shape){k, 9, 1, 0, 0, 0}, false);
+        check_matmul(&isa_types[1], (struct shape){k, 9, 1, 1, 0, 0}, false);
         check_matmul(&isa_types[1], (struct shape){k, 9, 2, 0, 0, 0}, false);
     }
 }

@@ -15,7 +15,12 @@ static inline u64 a8_row_bytes(u32 k) {
     return (u64)k + (u64)k / 32 * 8;
 }
 
-/* y[t,n] = sum_k x[t,k] w[n,k]. */
+/* y[t,n] = sum_k x[t,k] w[n,k].
+ *
+ * Exact: every output is computed in one order that depends on K alone, so it is the same in any
+ * batch and any split. With a8, Q4_0 Q4_1 Q8_0 Q4_K Q6_K take exact integer sums per block of 32
+ * (16 for Q6_K); one to eight rows and more than eight take different orders of float additions.
+ * All other formats decode to f32 and multiply by d q. */
 struct matmul {
     const u8 *w;   /* row 0 of the weights, in format `type` */
     u64 w_pitch;   /* bytes from row to row */
@@ -49,7 +54,8 @@ struct attend_span {
 
 struct isa {
     const char *name; /* "scalar", "avx2", "avx512" */
-    /* A8 form of x[0..k); k a multiple of 32. All-zero and tiny blocks give d = 0 and q = 0. */
+    /* A8 form of x[0..k); k a multiple of 32, out aligned to 4. All-zero and tiny blocks (below
+     * 2^-119) give d = 0 and q = 0, blocks with an infinity or NaN d = s = NaN. */
     void (*a8_row)(const f32 *x, u32 k, void *out);
     /* Rows n0 <= n < n1 of y. scratch: matmul_scratch bytes, private to the calling thread. */
     void (*matmul)(const struct matmul *m, u32 n0, u32 n1, void *scratch);

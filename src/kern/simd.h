@@ -83,6 +83,7 @@ struct i8_format {
 #define simd_bytes            SIMD(simd_bytes)
 #define simd_decode           SIMD(simd_decode)
 #define simd_dot_i8           SIMD(simd_dot_i8)
+#define simd_f16_strip        SIMD(simd_f16_strip)
 #define simd_f32_rows         SIMD(simd_f32_rows)
 #define simd_f32_strip        SIMD(simd_f32_strip)
 #define simd_f32_tile         SIMD(simd_f32_tile)
