@@ -36,7 +36,7 @@ static inline void rig_each(void (*fn)(struct rig *)) {
             continue;
         }
         arena_init(&r.arena, &mem_libc);
-        r.scratch = arena_get(&r.arena, (u64)RIG_THREADS * ISA_SCRATCH);
+        r.scratch = arena_get(&r.arena, (u64)RIG_THREADS * (ISA_SCRATCH + CPU_SCRATCH));
         assert_non_null(r.scratch);
         fn(&r);
         arena_free(&r.arena);
@@ -95,7 +95,8 @@ static inline void rig_call(struct rig *r, enum op_code code, const void *params
     memcpy(c.a, a, n * sizeof *a);
     for (u32 i = nth; i-- > 0;) { /* no order is promised */
         c.ith = i;
-        c.scratch = r->scratch + (u64)i * ISA_SCRATCH;
+        c.scratch = r->scratch + (u64)i * (ISA_SCRATCH + CPU_SCRATCH);
+        c.own = c.scratch + ISA_SCRATCH;
         cpu_op(code)->fn(&c);
     }
 }
