@@ -19,7 +19,7 @@ static inline u64 a8_row_bytes(u32 k) {
  *
  * Exact: every output is computed in one order that depends on K alone, so it is the same in any
  * batch and any split. With a8, Q4_0 Q4_1 Q8_0 Q4_K Q6_K take exact integer sums per block of 32
- * (16 for Q6_K); one to eight rows and more than eight take different orders of float additions.
+ * (16 for Q6_K); few rows (up to 8) and many take different orders of float additions.
  * All other formats decode to f32 and multiply by d q. */
 struct matmul {
     const u8 *w;   /* row 0 of the weights, in format `type` */

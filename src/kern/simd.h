@@ -49,10 +49,9 @@ enum {
     TILE_STRIP = 16 * I8_ROW + 2 * 16 * I8_SCALES * 4 + 16 * 32 * 4,
 };
 
-/* Few activation rows: how many at most, how far ahead weights are fetched, and the bytes of
+/* Few activation rows: how far ahead weights are fetched, and the bytes of
  * simd_rows_avx512.inc's pieces. */
 enum {
-    ROWS_MAX = 8,
     ROWS_AHEAD = 4096,
     ROWS_BYTES_Q4 = 256,
     ROWS_BYTES_Q8_0 = 192,
