@@ -4,7 +4,7 @@
 #include "kern/cpu.h"
 #include <math.h>
 
-static f32 *row(const struct mat *m, u64 i) {
+static f32 *moe_row(const struct mat *m, u64 i) {
     return (f32 *)(void *)(m->p + i * m->pitch);
 }
 
@@ -33,8 +33,8 @@ void cpu_route(const struct cpu_call *c) {
     u32 from, to;
     cpu_share(c, y->rows, 1, &from, &to);
     for (u32 t = from; t < to; t++) {
-        f32 *ids = row(y, t), *weights = ids + r.used, sum = 0;
-        gate_scores((enum route_gate)r.gate, row(x, t), bias, x->cols, p, rank);
+        f32 *ids = moe_row(y, t), *weights = ids + r.used, sum = 0;
+        gate_scores((enum route_gate)r.gate, moe_row(x, t), bias, x->cols, p, rank);
         for (u32 j = 0; j < r.used; j++) { /* of equal ones the lower id */
             u32 best = 0;
             for (u32 e = 1; e < x->cols; e++)
@@ -67,7 +67,7 @@ static void flush(const struct cpu_call *c, struct matmul *m, struct gathered *g
     m->t = g->n;
     c->isa->matmul(m, from, to, c->scratch);
     for (u32 i = 0; i < g->n; i++) {
-        memcpy(row(&c->a[0], g->slot[i]) + from, g->y + i * m->y_pitch + from,
+        memcpy(moe_row(&c->a[0], g->slot[i]) + from, g->y + i * m->y_pitch + from,
                (to - from) * sizeof(f32));
     }
     g->n = 0;
@@ -97,7 +97,7 @@ void cpu_expert(const struct cpu_call *c) {
     for (u32 e = 0; e < n_experts; e++) {
         m.w = w->p + ((u64)e * p.stride + p.first) * w->pitch;
         for (u32 s = 0; s < y->rows; s++) {
-            if ((u32)row(route, s / p.used)[s % p.used] != e) continue;
+            if ((u32)moe_row(route, s / p.used)[s % p.used] != e) continue;
             memcpy(g.x + g.n * x_pitch, x->p + s / per_token * x->pitch, bytes);
             g.slot[g.n++] = s;
             if (g.n == g.most) flush(c, &m, &g, from, to);
@@ -111,10 +111,11 @@ void cpu_mix(const struct cpu_call *c) {
     u32 used = mix_params(c->op).used, from, to;
     cpu_share(c, y->rows, 1, &from, &to);
     for (u32 t = from; t < to; t++) {
-        const f32 *weights = row(route, t) + used;
-        c->isa->scale_mul(row(x, (u64)t * used), NULL, weights[0], row(y, t), y->cols);
+        const f32 *weights = moe_row(route, t) + used;
+        c->isa->scale_mul(moe_row(x, (u64)t * used), NULL, weights[0], moe_row(y, t), y->cols);
         for (u32 j = 1; j < used; j++) {
-            c->isa->add(row(y, t), row(x, (u64)t * used + j), weights[j], row(y, t), y->cols);
+            c->isa->add(moe_row(y, t), moe_row(x, (u64)t * used + j), weights[j], moe_row(y, t),
+                        y->cols);
         }
     }
 }

@@ -55,7 +55,7 @@ static int read_pattern(struct model *m, bool *sliding, glim_err *e) {
     return GLIM_OK;
 }
 
-static int bind_experts(struct model *m, struct gemma4_layer *l, u32 i, glim_err *e) {
+static int gemma4_bind_experts(struct model *m, struct gemma4_layer *l, u32 i, glim_err *e) {
     struct experts *x = &l->experts;
     u32 d = m->hp.d;
     char name[64];
@@ -87,7 +87,7 @@ static int bind_experts(struct model *m, struct gemma4_layer *l, u32 i, glim_err
     return GLIM_OK;
 }
 
-static int bind_layer(struct model *m, struct gemma4 *w, u32 i, u32 head_dim, glim_err *e) {
+static int gemma4_bind_layer(struct model *m, struct gemma4 *w, u32 i, u32 head_dim, glim_err *e) {
     struct gemma4_layer *l = &w->layers[i];
     u32 d = m->hp.d;
     bool own = i < w->n_own;
@@ -106,7 +106,7 @@ static int bind_layer(struct model *m, struct gemma4 *w, u32 i, u32 head_dim, gl
     const struct weight *scale = model_weight_opt(m, 1, 1, "blk.%u.layer_output_scale.weight", i);
     l->output_scale = 1;
     if (scale) memcpy(&l->output_scale, scale->data, 4);
-    return bind_experts(m, l, i, e);
+    return gemma4_bind_experts(m, l, i, e);
 }
 
 /* Which cache each layer reads: its own, or the last of its kind before the sharing layers. */
@@ -152,7 +152,7 @@ static int gemma4_bind(struct model *m, glim_err *e) {
     }
     for (u32 i = 0; i < hp->n_layers; i++) {
         u32 head_dim = sliding[i] ? e_sliding : hp->head_dim;
-        if ((rc = bind_layer(m, w, i, head_dim, e)) < 0) return rc;
+        if ((rc = gemma4_bind_layer(m, w, i, head_dim, e)) < 0) return rc;
         m->kv[i] = (struct kv_layer){.kind = sliding[i] && hp->window ? KV_SLIDING : KV_FULL,
                                      .n_heads = i < w->n_own ? hp->n_kv_heads[i] : 0,
                                      .head_dim = head_dim};

@@ -26,7 +26,7 @@ struct lfm2 {
 };
 
 /* The filters of all channels, turned from the file's [D, K] into [K, D]. */
-static const struct weight *bind_taps(struct model *m, u32 layer, u32 n_taps) {
+static const struct weight *lfm2_bind_taps(struct model *m, u32 layer, u32 n_taps) {
     const struct weight *file =
         model_weight(m, m->hp.d, n_taps, "blk.%u.shortconv.conv.weight", layer);
     f32 *taps, row[16];
@@ -39,7 +39,7 @@ static const struct weight *bind_taps(struct model *m, u32 layer, u32 n_taps) {
     return w;
 }
 
-static int bind_experts(struct model *m, struct experts *x, u32 layer, glim_err *e) {
+static int lfm2_bind_experts(struct model *m, struct experts *x, u32 layer, glim_err *e) {
     u32 gating;
     int rc;
     if ((rc = model_u32(m, "expert_count", 1, 4096, &x->n, e)) < 0 ||
@@ -71,7 +71,7 @@ static void mend_ff(struct model *m, u32 layer) {
     m->hp.ff[layer] = (u32)t->dims[1];
 }
 
-static int bind_layer(struct model *m, struct lfm2 *w, u32 i, u32 n_dense, glim_err *e) {
+static int lfm2_bind_layer(struct model *m, struct lfm2 *w, u32 i, u32 n_dense, glim_err *e) {
     struct lfm2_layer *l = &w->layers[i];
     const struct hparams *hp = &m->hp;
     l->attn_norm = model_weight(m, 1, hp->d, "blk.%u.attn_norm.weight", i);
@@ -84,11 +84,11 @@ static int bind_layer(struct model *m, struct lfm2 *w, u32 i, u32 n_dense, glim_
     } else {
         l->in_proj = model_weight(m, 3 * hp->d, hp->d, "blk.%u.shortconv.in_proj.weight", i);
         l->out_proj = model_weight(m, hp->d, hp->d, "blk.%u.shortconv.out_proj.weight", i);
-        l->taps = bind_taps(m, i, w->n_taps);
+        l->taps = lfm2_bind_taps(m, i, w->n_taps);
         if (!l->taps) return fail(e, GLIM_NOMEM, "%s: out of memory (filters)", m->name);
         m->kv[i] = (struct kv_layer){.kind = KV_CONV, .n_heads = 1, .head_dim = hp->d};
     }
-    if (i >= n_dense) return bind_experts(m, &l->experts, i, e);
+    if (i >= n_dense) return lfm2_bind_experts(m, &l->experts, i, e);
     mend_ff(m, i);
     block_bind_ffn(m, &l->ffn, i);
     return GLIM_OK;
@@ -111,7 +111,7 @@ static int lfm2_bind(struct model *m, glim_err *e) {
     w->output = model_weight_opt(m, hp->vocab, hp->d, "output.weight");
     if (!w->output) w->output = w->token_embd;
     for (u32 i = 0; i < hp->n_layers; i++) {
-        if ((rc = bind_layer(m, w, i, n_dense, e)) < 0) return rc;
+        if ((rc = lfm2_bind_layer(m, w, i, n_dense, e)) < 0) return rc;
     }
     m->n_kv = hp->n_layers;
     m->windows[KV_CONV] = w->n_taps;
