@@ -8,7 +8,6 @@ import hashlib
 import json
 import os
 import pathlib
-import pty
 import re
 import select
 import signal
@@ -19,7 +18,7 @@ import sys
 import termios
 import time
 
-from tool_rig import FOLDER, GLIM, MODEL, SECONDS, fails, glim, made, main, test
+from tool_rig import FOLDER, GLIM, MODEL, SECONDS, fails, glim, made, main, terminal, test
 
 REAL = "models/SmolLM2-135M-Instruct.Q4_1.gguf"
 TEMPLATE = (b"{% for message in messages %}{{'<|im_start|>' + message['role'] + '\\n' + message['content']"
@@ -201,7 +200,7 @@ class Terminal:
     """glim chat with a person in front. stdout is the terminal too, unless it is given."""
 
     def __init__(self, *args, stdout=None, env=ENV):
-        self.parent, child = pty.openpty()
+        self.parent, child = terminal()
         fcntl.ioctl(child, termios.TIOCSWINSZ, struct.pack("<4H", 40, 100, 0, 0))
 
         def attach():

@@ -7,7 +7,6 @@ import json
 import math
 import os
 import pathlib
-import pty
 import re
 import select
 import signal
@@ -16,7 +15,7 @@ import subprocess
 import sys
 import time
 
-from tool_rig import FOLDER, GLIM, MODEL, SECONDS, fails, floats, glim, golden, made, main, test
+from tool_rig import FOLDER, GLIM, MODEL, SECONDS, fails, floats, glim, golden, made, main, terminal, test
 
 VOCAB = 320  # of that model
 COMMANDS = ["run", "chat", "tokenize", "logits", "inspect", "bench"]
@@ -233,7 +232,7 @@ def interrupt_ends_the_answer():
 @test
 def terminal_gets_no_control_characters():
     args = ["run", MODEL, "--raw", "--temp", "3", "--seed", "1", "-n", "300", "hi"]
-    parent, child = pty.openpty()
+    parent, child = terminal()
     p = subprocess.Popen([GLIM, *args], stdin=subprocess.DEVNULL, stdout=child,
                          stderr=subprocess.PIPE)
     os.close(child)

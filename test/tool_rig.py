@@ -3,6 +3,7 @@ import array
 import math
 import os
 import pathlib
+import pty
 import re
 import struct
 import subprocess
@@ -118,12 +119,27 @@ def made(name, data):
     return path
 
 
+class Skip(Exception):
+    """What a test needs is not here."""
+
+
+def terminal():
+    """A pseudo-terminal's two ends; a bare root may have none."""
+    try:
+        return pty.openpty()
+    except OSError as e:
+        raise Skip(f"no terminal to be had: {e}") from e
+
+
 def main():
     print(f"1..{len(tests)}")
     failed = 0
     for i, t in enumerate(tests, 1):
         try:
-            why = t()  # a reason to skip it, or nothing
+            try:
+                why = t()  # a reason to skip it, or nothing
+            except Skip as e:
+                why = str(e)
             print(f"ok {i}{f' # SKIP' if why else ''} - {t.__name__}{f': {why}' if why else ''}", flush=True)
         except Exception:  # a test that breaks has failed; the others still run
             failed += 1
