@@ -212,20 +212,17 @@ void block_bind_experts(struct model *m, struct experts *x, u32 layer) {
 
 static struct ref expert(struct build *b, struct act *x, struct ref route, const struct weight *w,
                          const struct expert_params *params) {
-    const struct ref in[OP_OPERANDS] = {act_for(b, x, w), route,      prog_weight(b->p, w),
-                                        REF_ABSENT,       REF_ABSENT, REF_ABSENT};
+    struct ref form = act_for(b, x, w), matrix = prog_weight(b->p, w); /* in this order */
+    const struct ref in[OP_OPERANDS] = {form, route, matrix, REF_ABSENT, REF_ABSENT, REF_ABSENT};
     return prog_op(b->p, OP_EXPERT, in, params->n, params);
 }
 
 struct ref block_experts(struct build *b, struct act *scores, struct act *y,
                          const struct experts *w, enum route_gate gate, enum act_kind kind) {
     struct route_params params = {w->used, gate};
-    const struct ref in[OP_OPERANDS] = {block_linear(b, scores, w->score, NULL),
-                                        prog_weight(b->p, w->bias),
-                                        prog_weight(b->p, w->scale),
-                                        REF_ABSENT,
-                                        REF_ABSENT,
-                                        REF_ABSENT};
+    struct ref logits = block_linear(b, scores, w->score, NULL); /* in this order */
+    struct ref bias = prog_weight(b->p, w->bias), scale = prog_weight(b->p, w->scale);
+    const struct ref in[OP_OPERANDS] = {logits, bias, scale, REF_ABSENT, REF_ABSENT, REF_ABSENT};
     struct ref route = prog_op(b->p, OP_ROUTE, in, 2 * w->used, &params);
     struct expert_params part = {.used = w->used, .stride = w->stride, .first = 0, .n = w->ff};
     struct ref g = expert(b, y, route, w->gate, &part);

@@ -195,7 +195,8 @@ static struct ref feed_forward(struct build *b, const struct model *m, const str
         y = block_norm(b, x, l->pre_ffw_norm_2, eps);
         f = block_experts(b, &scores, &y, &l->experts, ROUTE_SOFTMAX, ACT_GEGLU);
         struct act mixed = block_norm(b, f, l->post_ffw_norm_2, eps);
-        f = block_add(b, block_value(b, &dense), block_value(b, &mixed), 1);
+        struct ref first = block_value(b, &dense); /* recorded in this order by every compiler */
+        f = block_add(b, first, block_value(b, &mixed), 1);
     }
     y = block_norm(b, f, l->post_ffw_norm, eps);
     return block_value(b, &y);
