@@ -201,6 +201,7 @@ class Terminal:
 
     def __init__(self, *args, stdout=None, env=ENV):
         self.parent, child = terminal()
+        self.modes = termios.tcgetattr(self.parent)  # before the program can change them
         fcntl.ioctl(child, termios.TIOCSWINSZ, struct.pack("<4H", 40, 100, 0, 0))
 
         def attach():
@@ -355,7 +356,6 @@ def interrupts_at_the_prompt():
 @test
 def signals_leave_the_terminal_as_it_was():
     t = Terminal(*BASE)
-    modes = termios.tcgetattr(t.parent)
     t.prompt()
     t.type("abc")
     t.until("abc")
@@ -368,7 +368,7 @@ def signals_leave_the_terminal_as_it_was():
     fcntl.ioctl(t.parent, termios.TIOCSWINSZ, struct.pack("<4H", 30, 50, 0, 0))
     t.p.send_signal(signal.SIGTERM)
     t.p.wait(SECONDS)
-    assert termios.tcgetattr(t.parent) == modes
+    assert termios.tcgetattr(t.parent) == t.modes
     t.end(-signal.SIGTERM)
 
 
