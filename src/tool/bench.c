@@ -246,7 +246,6 @@ static int with_engine(struct bench *b, glim_engine *engine, glim_err *e) {
         if (rc == GLIM_OK) rc = measure(b, e);
     }
     glim_session_close(b->session);
-    if (rc == GLIM_OK) rc = bench_roof(b->o.model, b->threads, &b->roof, e);
     int code = rc < 0 ? options_failed_at(b->o.model, e) : TOOL_FINE;
     if (code == TOOL_FINE) {
         b->device = glim_engine_device(engine);
@@ -281,6 +280,11 @@ static int bench_main(const struct command *c, int argc, char **argv) {
     glim_err e = {0};
     glim_engine *engine;
     if (options_engine(&b.o, &engine, &e) < 0) return options_failed(&e);
+    /* Before this thread is pinned: the sweep's threads would inherit its one processor. */
+    if (bench_roof(b.o.model, b.threads, &b.roof, &e) < 0) {
+        glim_engine_close(engine);
+        return options_failed_at(b.o.model, &e);
+    }
     options_pin(b.threads);
     code = with_engine(&b, engine, &e);
     glim_engine_close(engine);
