@@ -190,7 +190,9 @@ GLIM_API const float *glim_logits(const glim_session *session, size_t i, size_t 
 
 /* All tokens so far, processed or queued; valid until the next call. */
 GLIM_API const int32_t *glim_tokens(const glim_session *session, size_t *n);
-/* Keeps the first n tokens and forgets the rest. */
+/* Keeps the first n tokens and forgets the rest. In models with sliding windows, going back further
+ * than the cache of a window reaches leaves the kept tokens queued: the next steps process them
+ * again. */
 GLIM_API int glim_rewind(glim_session *session, size_t n);
 
 /* ---- Generation ------------------------------------------------------------------------------ */
