@@ -235,9 +235,9 @@ class Terminal:
         self.prompt()
         self.type(keys + "\r")
 
-    def prompt(self):
+    def prompt(self, words="> "):
         """Until keys are read: what is typed before belongs to the terminal still."""
-        text = self.until("\x1b[?2004h", "> ")
+        text = self.until("\x1b[?2004h", words)
         while not self.is_editing():
             time.sleep(0.005)
         return text
@@ -269,12 +269,12 @@ def lines_are_edited_and_pasted():
         t.type("zthe\x1b[Dx\x7f\x1b[C\x1b[H\x1b[3~\x1b[F engine\r")  # becomes "the engine"
         t.say("\x1b[A")  # the same again
         t.say("wrong words\x17\x17in\\")  # two words rubbed out, and a line that goes on
-        t.until(". ")
+        t.prompt(". ")
         t.type("two\r")
         t.prompt()
         t.type("\x1b[200~a\r\nb\x1b[31m\nc\x1b[201~\r")  # escapes in it are not obeyed
         t.say('"""')
-        t.until(". ")
+        t.prompt(". ")
         t.type('é日"""\r')
         t.prompt()
         t.type("\x04")
@@ -346,7 +346,7 @@ def interrupts_at_the_prompt():
     t.end(0)
     t = Terminal(*BASE)
     t.say("a\\")
-    t.until(". ")
+    t.prompt(". ")
     t.type("\x04")  # gives up the message, not the chat
     t.prompt()
     t.type("\x04")
