@@ -30,6 +30,9 @@ HASHES = {
     "qwen2.5": "f99691cb55760c93",
     "qwen2.5-coder": "95d30fb615b88395",
 }
+# Formats that are also used for files without a template, by the architecture; "think" says whether
+# thinking is switched on.
+FAMILIES = {"gemma-4": ("gemma4", (False, True)), "lfm2": ("lfm2", (False,))}
 SAY = [
     [("user", "Hi")],
     [("user", "Hi"), ("assistant", "Hello!"), ("user", "More, please.")],
@@ -62,7 +65,10 @@ def main():
     env = ImmutableSandboxedEnvironment(trim_blocks=True, lstrip_blocks=True)
     env.globals["raise_exception"] = refuse
     entries = []
-    for name, form in HASHES.items():
+    tables = [(name, {"form": form}, False) for name, form in HASHES.items()]
+    tables += [(name, {"family": family}, think) for name, (family, ways) in FAMILIES.items()
+               for think in ways]
+    for name, key, think in tables:
         text = (Path(sys.argv[1]) / f"{name}.jinja").read_text(encoding="utf-8")
         template = env.from_string(text)
         cases = []
@@ -71,12 +77,13 @@ def main():
             for reply in (False, True):
                 try:
                     said = template.render(messages=messages, add_generation_prompt=reply,
-                                           bos_token="<s>", eos_token="</s>")
+                                           bos_token="<s>", eos_token="</s>",
+                                           enable_thinking=think)
                 except jinja2.TemplateError:
                     said = None
                 cases.append({"turns": turns, "reply": reply, "text": said})
         entries.append({"template": name, "sha256": hashlib.sha256(text.encode()).hexdigest(),
-                        "form": form, "cases": cases})
+                        **key, "think": think, "cases": cases})
     out = {"jinja2": jinja2.__version__, "templates": entries}
     Path("test/data/turns.json").write_text(json.dumps(out, ensure_ascii=False, indent=0) + "\n")
 

@@ -76,6 +76,8 @@ static int open_text(glim_model *m, glim_err *err) {
     }
     rc = turns_open(&m->turns, &model->gguf, m->vocab, &m->arena, &m->turns_err);
     if (rc < 0) m->turns = NULL;
+    const struct engine *g = m->loaded.engine;
+    if (m->turns && turns_note(m->turns) && g->log) g->log(g->log_ud, turns_note(m->turns));
     return rc == GLIM_NOMEM ? fail(err, rc, "%s", m->turns_err.msg) : GLIM_OK;
 }
 

@@ -12,6 +12,8 @@ static struct str text_of(const char *s) {
     return (struct str){s, strlen(s)};
 }
 
+static const char *open_family; /* the architecture of the next file; NULL: llama */
+
 /* A vocabulary that has every mark as a control token, <s> to begin and </s> to end with. */
 static void open_marks(struct load *l, struct vocab **v, const char *template,
                        const char *without) {
@@ -24,12 +26,15 @@ static void open_marks(struct load *l, struct vocab **v, const char *template,
                                         "<end_of_turn>",
                                         "<|start_of_role|>",
                                         "<|end_of_role|>",
+                                        "<|turn>",
+                                        "<turn|>",
+                                        "<|think|>",
                                         "<|end_of_text|>",
                                         "<|end_header_id|>",
                                         "<start_of_turn>"};
     struct build b = {0};
     build_head(&b, 3, 0, template ? 9 : 8);
-    build_kv_str(&b, "general.architecture", "llama");
+    build_kv_str(&b, "general.architecture", open_family ? open_family : "llama");
     build_kv_str(&b, "tokenizer.ggml.model", "gpt2");
     build_kv_str(&b, "tokenizer.ggml.pre", "smollm");
     build_kv_u32(&b, "tokenizer.ggml.bos_token_id", 0);
@@ -52,7 +57,7 @@ static void open_marks(struct load *l, struct vocab **v, const char *template,
 struct talk {
     struct turn turn[8];
     u32 n;
-    bool others; /* somebody else than user and assistant speaks */
+    bool others; /* somebody else than user and assistant speaks, or one answers twice */
 };
 
 static struct talk read_talk(json_t *list) {
@@ -63,6 +68,8 @@ static struct talk read_talk(json_t *list) {
         t.turn[i].role = text_of(json_string_value(json_array_get(pair, 0)));
         t.turn[i].text = (struct str){json_string_value(text), json_string_length(text)};
         t.others |= !str_is(t.turn[i].role, "user") && !str_is(t.turn[i].role, "assistant");
+        t.others |=
+            i && str_is(t.turn[i].role, "assistant") && str_is(t.turn[i - 1].role, "assistant");
     }
     return t;
 }
@@ -107,7 +114,7 @@ static u32 check_cuts(const struct turns *t, const struct style *style, const st
         u32 ways = style->model[1][0] == ' ' ? 1 : 2;
         for (u32 ended = 0; ended < ways; ended++) {
             char out[4096] = "";
-            assert_true(render(t, talk->turn, cut, TURNS_REPLY, out) > 0);
+            assert_true(render(t, talk->turn, cut, flags | TURNS_REPLY, out) > 0);
             strcat(out, style->model[0]);
             strncat(out, answer.text.p, answer.text.n);
             if (ended) strcat(out, style->end[0] == STYLE_END[0] ? "</s>" : style->end);
@@ -122,8 +129,11 @@ static u32 check_cuts(const struct turns *t, const struct style *style, const st
 
 static void check_template(json_t *entry) {
     const char *name = json_string_value(json_object_get(entry, "template"));
-    u64 hash = strtoull(json_string_value(json_object_get(entry, "form")), NULL, 16);
-    const struct style *style = style_by_hash(hash);
+    const char *form = json_string_value(json_object_get(entry, "form"));
+    const char *family = json_string_value(json_object_get(entry, "family"));
+    const struct style *style =
+        form ? style_by_hash(strtoull(form, NULL, 16)) : style_of_family(text_of(family));
+    u32 think = json_is_true(json_object_get(entry, "think")) ? TURNS_THINK : 0;
     if (!style) fail_test("the template of %s is not known", name);
     struct load l;
     struct vocab *v;
@@ -138,6 +148,7 @@ static void check_template(json_t *entry) {
         struct talk talk = read_talk(json_object_get(c, "turns"));
         const char *want = json_string_value(json_object_get(c, "text"));
         u32 flags = json_is_true(json_object_get(c, "reply")) ? TURNS_REPLY : 0;
+        flags |= think;
         char got[4096] = "";
         if (render(t, talk.turn, talk.n, flags, got) < 0) {
             /* Refusing what the template takes is fine where others speak; nothing is guessed. */
@@ -165,7 +176,7 @@ static void test_like_jinja(void **state) {
     json_array_foreach(list, i, entry) {
         check_template(entry);
     }
-    assert_int_equal(i, 11);
+    assert_int_equal(i, 14);
     json_decref(all);
 }
 
@@ -330,6 +341,28 @@ static void test_normal_form(void **state) {
         assert_int_equal(hash_of(strange[i]), 0);
 }
 
+/* A file without a template: the family's turns, with a line that says so; else a refusal. */
+static void test_families(void **state) {
+    (void)state;
+    static const char *const named[] = {"gemma4", "lfm2", "lfm2moe", "gemma3"};
+    for (u32 i = 0; i < COUNT(named); i++)
+        assert_non_null(style_of_family(text_of(named[i])));
+    assert_null(style_of_family(text_of("llama")));
+    struct load l;
+    struct vocab *v;
+    struct turns *t;
+    open_marks(&l, &v, NULL, NULL); /* a llama */
+    assert_int_equal(turns_open(&t, &l.g, v, &l.arena, &l.e), GLIM_UNSUPPORTED);
+    assert_says(&l.e, "no chat template|--raw");
+    load_free(&l);
+    open_family = "lfm2";
+    open_marks(&l, &v, NULL, NULL);
+    open_family = NULL;
+    assert_int_equal(turns_open(&t, &l.g, v, &l.arena, &l.e), 0);
+    assert_non_null(strstr(turns_note(t), "LFM2"));
+    load_free(&l);
+}
+
 /* Programs that look like published ones and are not. */
 static void test_unknown_is_said(void **state) {
     (void)state;
@@ -361,7 +394,9 @@ static void test_published_templates(void **state) {
     u32 found = 0;
     json_t *entry;
     json_array_foreach(json_object_get(all, "templates"), i, entry) {
-        char path[100], text[8192];
+        char path[100], text[32768];
+        const char *form = json_string_value(json_object_get(entry, "form"));
+        if (!form) continue;
         snprintf(path, sizeof path, "models/templates/%s.jinja",
                  json_string_value(json_object_get(entry, "template")));
         FILE *f = fopen(path, "rb");
@@ -374,7 +409,7 @@ static void test_published_templates(void **state) {
         struct turns *t;
         open_marks(&l, &v, text, NULL);
         if (turns_open(&t, &l.g, v, &l.arena, &l.e)) fail_test("%s: %s", path, l.e.msg);
-        u64 hash = strtoull(json_string_value(json_object_get(entry, "form")), NULL, 16);
+        u64 hash = strtoull(form, NULL, 16);
         assert_true(hash_of(text) == hash);
         load_free(&l);
         found++;
@@ -390,6 +425,7 @@ int main(void) {
         cmocka_unit_test(test_marks_must_be_control_tokens),
         cmocka_unit_test(test_one_begin),
         cmocka_unit_test(test_normal_form),
+        cmocka_unit_test(test_families),
         cmocka_unit_test(test_unknown_is_said),
         cmocka_unit_test(test_published_templates),
     };

@@ -170,6 +170,55 @@ static const struct style qwen25 = {
     .named_roles = true,
 };
 
+static const struct style gemma4 = {
+    .name = "Gemma 4",
+    .start = STYLE_BEGIN,
+    .head = {"<|turn>", "\n"},
+    .user = {"", "<turn|>\n"},
+    .model = {"", "<turn|>\n"},
+    .reply = "<|turn>model\n",
+    .model_role = "model",
+    .end = "<turn|>",
+    .marks = {"<|turn>", "<|think|>"},
+    .trim_user = true,
+    .trim_model = true,
+    .named_roles = true,
+    .one_answer = true,
+    .think = {"<|think|>\n", "<|turn>system\n<|think|>\n<turn|>\n"},
+};
+
+/* ChatML behind a begin token. */
+static const struct style lfm2 = {
+    .name = "LFM2",
+    .start = STYLE_BEGIN,
+    .head = {"<|im_start|>", "\n"},
+    .user = {"", "<|im_end|>\n"},
+    .model = {"", "<|im_end|>\n"},
+    .reply = "<|im_start|>assistant\n",
+    .model_role = "assistant",
+    .end = "<|im_end|>",
+    .marks = {"<|im_start|>"},
+    .named_roles = true,
+    .drop_empty_system = true,
+};
+
+static const struct {
+    const char *architecture;
+    const struct style *style;
+} families[] = {
+    {"gemma3", &gemma3},
+    {"gemma4", &gemma4},
+    {"lfm2", &lfm2},
+    {"lfm2moe", &lfm2},
+};
+
+const struct style *style_of_family(struct str architecture) {
+    for (size_t i = 0; i < COUNT(families); i++) {
+        if (str_is(architecture, families[i].architecture)) return families[i].style;
+    }
+    return NULL;
+}
+
 u64 style_hash(struct str form) {
     u64 h = 0xcbf29ce484222325u; /* FNV-1a */
     for (size_t i = 0; i < form.n; i++)

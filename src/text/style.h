@@ -33,6 +33,10 @@ struct style {
                        * nothing is left system_text[1] loses it, too */
     bool alternate;   /* user and other turns must take turns, as the template insists */
     bool named_roles; /* only system, user and assistant are turns */
+    bool one_answer;  /* answers that follow each other would be one turn: refused */
+    bool drop_empty_system; /* a system message without text is no turn */
+    const char *think[2];   /* switches thinking on: before the system message's text, and as a turn
+                             * where there is none; NULL: there is no switch */
 };
 
 /* ChatML, for templates that chatml.c proves to be it. */
@@ -43,5 +47,8 @@ const struct style *style_find(struct str form);
 /* The same by the form's hash, which is how styles know templates. */
 u64 style_hash(struct str form);
 const struct style *style_by_hash(u64 hash);
+/* What models of that general.architecture are known to write where a file brings no template, or
+ * NULL. */
+const struct style *style_of_family(struct str architecture);
 
 #endif

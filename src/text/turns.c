@@ -1,6 +1,7 @@
 /* Turns as spans. */
 #include "text/turns.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "text/chatml.h"
@@ -13,6 +14,7 @@ struct turns {
     bool begin_first;         /* ChatML: the begin token's text comes first */
     struct str system;        /* ChatML: said before a conversation without system message */
     i32 end;
+    char note[120]; /* see turns_note */
 };
 
 /* What a message calls the model by. */
@@ -99,17 +101,32 @@ static int open_form(struct turns **out, struct str form, const struct vocab *v,
     return (*out)->system.p ? 0 : fail(e, GLIM_NOMEM, "no memory for the system message");
 }
 
-int turns_open(struct turns **out, const struct gguf *g, const struct vocab *v, struct arena *a,
-               glim_err *e) {
-    *out = NULL;
-    struct str name = beginning(model_name(g), 60), template;
-    int status = gguf_str(g, "tokenizer.chat_template", &template, e);
-    if (status == GLIM_NOT_FOUND) {
+/* Without a template: the turns that the model's family is known to write. */
+static int open_family(struct turns **out, const struct gguf *g, struct str name,
+                       const struct vocab *v, struct arena *a, glim_err *e) {
+    struct str family = {"", 0};
+    gguf_str(g, "general.architecture", &family, NULL);
+    const struct style *style = style_of_family(family);
+    if (!style) {
         return fail(e, GLIM_UNSUPPORTED,
                     "model '%.*s' has no chat template (tokenizer.chat_template), so how its turns "
                     "are written is unknown; use --raw to send plain text",
                     STR(name));
     }
+    int status = turns_open_style(out, style, v, a, e);
+    if (status) return status;
+    snprintf((*out)->note, sizeof(*out)->note,
+             "the file has no chat template; turns are written as %s models have them",
+             style->name);
+    return 0;
+}
+
+int turns_open(struct turns **out, const struct gguf *g, const struct vocab *v, struct arena *a,
+               glim_err *e) {
+    *out = NULL;
+    struct str name = beginning(model_name(g), 60), template;
+    int status = gguf_str(g, "tokenizer.chat_template", &template, e);
+    if (status == GLIM_NOT_FOUND) return open_family(out, g, name, v, a, e);
     if (status) return status;
     struct template_form form;
     status = template_normal(&form, template, a->alloc, e);
@@ -174,8 +191,10 @@ static struct str strip(struct str s, bool front, bool back) {
     return s;
 }
 
-/* One turn. within: a system message that goes into it, or NULL. */
-static void put_turn(struct span_list *l, struct turn turn, const struct str *within) {
+/* One turn. within: a system message that goes into it, or NULL. before: template text that comes
+ * first in it. */
+static void put_turn(struct span_list *l, struct turn turn, const struct str *within,
+                     const char *before) {
     const struct style *s = l->t->style;
     bool model = str_is(turn.role, "assistant");
     const char *const *around = model ? s->model : s->user;
@@ -197,6 +216,7 @@ static void put_turn(struct span_list *l, struct turn turn, const struct str *wi
         if (s->trim_within && text.n == 0) after = strip(after, false, true);
         put_template(l, after);
     }
+    put_template(l, template_text(before));
     put_span(l, text, false);
     put_template(l, template_text(around[1]));
 }
@@ -242,7 +262,8 @@ i64 turns_spans(const struct turns *t, const struct turn *turn, u64 n, u32 flags
                 struct vocab_span *span, u64 cap, glim_err *e) {
     const struct style *s = t->style;
     struct span_list l = {t, span, cap, 0};
-    u64 first = 0; /* the first that is a turn */
+    u64 first = 0;           /* the first that is a turn */
+    const char *before = ""; /* the system message's text, in its turn */
     bool after = flags & TURNS_AFTER, has_system = n && str_is(turn[0].role, "system");
     if (after) {
         put_close(&l, flags & TURNS_ENDED);
@@ -253,6 +274,10 @@ i64 turns_spans(const struct turns *t, const struct turn *turn, u64 n, u32 flags
         if (n && !has_system && s->default_system)
             put_template(&l, template_text(s->default_system));
         if (has_system && s->system == STYLE_SYSTEM_WITHIN) first = 1;
+        if (flags & TURNS_THINK && s->think[0]) {
+            before = s->think[0];
+            if (!has_system) put_template(&l, template_text(s->think[1]));
+        }
         if (first == n && n) {
             return fail(e, GLIM_ARG, "the chat template (%s) needs a message after the system's",
                         s->name);
@@ -261,10 +286,22 @@ i64 turns_spans(const struct turns *t, const struct turn *turn, u64 n, u32 flags
     for (u64 i = first; i < n; i++) {
         int status = check_turn(s, turn[i], i, i - first, e);
         if (status) return status;
-        put_turn(&l, turn[i], first && i == first ? &turn[0].text : NULL);
+        if (s->one_answer && i && str_is(turn[i].role, "assistant") &&
+            str_is(turn[i - 1].role, "assistant")) {
+            return fail(e, GLIM_ARG,
+                        "message %llu: the chat template (%s) has one answer at a time",
+                        (unsigned long long)i, s->name);
+        }
+        bool system = i == 0 && has_system;
+        if (system && s->drop_empty_system && turn[0].text.n == 0) continue;
+        put_turn(&l, turn[i], first && i == first ? &turn[0].text : NULL, system ? before : "");
     }
     if (flags & TURNS_REPLY) put_template(&l, template_text(s->reply));
     return (i64)l.n;
+}
+
+const char *turns_note(const struct turns *t) {
+    return t->note[0] ? t->note : NULL;
 }
 
 i32 turns_end(const struct turns *t) {

@@ -16,14 +16,16 @@ enum turns_flag {
     TURNS_AFTER = 2, /* the turns follow an answer that is in the context: no beginning, and the
                       * answer is closed first */
     TURNS_ENDED = 4, /* with TURNS_AFTER: the answer's last token was turns_end */
+    TURNS_THINK = 8, /* thinking is switched on, where the format has a switch */
 };
 
 struct turns;
 struct style;
 
-/* Decides the format from the file's template; *out lives in a. GLIM_UNSUPPORTED: there is no
- * template, or not one that is built in (the message names the model, quotes the template's
- * beginning and the way out); never a guess. */
+/* Decides the format from the file's template, or without one from the model's family; *out lives
+ * in a. GLIM_UNSUPPORTED: the template is not one that is built in, or there is none and the family
+ * is not known (the message names the model, quotes the template's beginning and the way out);
+ * never a guess. */
 int turns_open(struct turns **out, const struct gguf *g, const struct vocab *v, struct arena *a,
                glim_err *e);
 /* The format itself, whatever template there is. */
@@ -39,6 +41,8 @@ int turns_open_style(struct turns **out, const struct style *style, const struct
 i64 turns_spans(const struct turns *t, const struct turn *turn, u64 n, u32 flags,
                 struct vocab_span *span, u64 cap, glim_err *e);
 
+/* A line for people where the format was chosen by the model's family, else NULL. */
+const char *turns_note(const struct turns *t);
 /* The token that closes a turn. */
 i32 turns_end(const struct turns *t);
 
