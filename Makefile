@@ -36,12 +36,14 @@ TOOL_LIBS := -ledit -ljansson -lnettle
 LIB_SRC := $(filter-out src/tool/%,$(sort $(wildcard src/*/*.c src/*.c)))
 TOOL_SRC := $(sort $(wildcard src/tool/*.c))
 TEST_SRC := $(sort $(wildcard test/test_*.c))
+MAKE_SRC := $(sort $(wildcard test/make_*.c))
 FUZZ_SRC := $(sort $(wildcard test/fuzz_*.c))
 HEADERS := $(sort $(wildcard include/*.h src/*/*.h test/*.h))
 FORMATTED := $(sort $(wildcard include/*.h src/*.c src/*/*.[ch] test/*.[ch]))
 obj = $(patsubst %.c,$(B)/%.o,$(1))
 LIB_OBJ := $(call obj,$(LIB_SRC))
 TESTS := $(patsubst test/%.c,$(B)/test/%,$(TEST_SRC))
+MAKERS := $(patsubst test/%.c,$(B)/test/%,$(MAKE_SRC))
 FUZZERS := $(patsubst test/%.c,$(B)/test/%,$(FUZZ_SRC))
 
 # Instrumented configurations make what the tests need and no libraries to ship.
@@ -52,7 +54,7 @@ endif
 ifeq ($(B),build/release)
 all: $(if $(TOOL_SRC),build/glim)
 endif
-tests: $(TESTS)
+tests: $(TESTS) $(MAKERS)
 fuzzers: $(FUZZERS)
 fuzz:
 	$(MAKE) CC=clang config=fuzz fuzzers

@@ -162,6 +162,8 @@ GLIM_API void glim_session_close(glim_session *session); /* NULL is fine */
 typedef struct {
     uint32_t n_ctx;       /* as it would be */
     uint64_t weights;     /* mapped from the file, shared by all sessions */
+    uint64_t tables;      /* embeddings of which only the rows of tokens are read, from the file;
+                           * not kept in memory and not in total */
     uint64_t kv;          /* at n_ctx tokens */
     uint64_t activations; /* of a pass of n_batch tokens, with the logits */
     uint64_t total;

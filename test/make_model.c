@@ -4,7 +4,8 @@
  *
  * PRESET: a name from the table below. TYPE: a weight format (Q4_0, Q8_0, F16, ...; then embeddings
  * are Q6_K for 4-bit types, as other tools make them) or Q4_K_M, the common mix. LAYERS: only so
- * many. Files are a function of these arguments. There is no tokenizer: measure with ids. */
+ * many; sharing of caches is kept where both kinds of layers still own one. Files are a function of
+ * these arguments. There is no tokenizer: measure with ids. */
 #include "file/gguf_write.h"
 #include "base/f16.h"
 #include "kern/quant.h"
@@ -117,6 +118,24 @@ static const struct preset presets[] = {
      .kv_global = 1,
      .shared = 20,
      .ple = 256},
+    /* Not a real model: e2b's layers, heads and windows, so its cache, with little else. */
+    {.name = "gemma4-e2b-thin",
+     .arch = "gemma4",
+     .layers = 35,
+     .d = 64,
+     .ff = 64,
+     .heads = 8,
+     .kv_heads = 1,
+     .head_dim = 512,
+     .vocab = 512,
+     .ctx = 131072,
+     .rope_base = 1e6f,
+     .window = 512,
+     .period = 5,
+     .head_dim_swa = 256,
+     .kv_global = 1,
+     .shared = 20,
+     .ple = 32},
     {.name = "gemma4-e4b",
      .arch = "gemma4",
      .layers = 42,
@@ -230,9 +249,11 @@ static bool is(const struct plan *l, const char *arch) {
 static bool is_sliding(const struct plan *l, u32 i) {
     return l->p->period && (i + 1) % l->p->period != 0;
 }
-/* The layers that share caches are the last ones; a shortened model keeps their share. */
+/* The layers that share caches are the last ones; a shortened model keeps their share, but for the
+ * first period of layers: there the first global one is, and each kind must own a cache. */
 static u32 n_shared(const struct plan *l) {
-    return (u32)((u64)l->p->shared * l->layers / l->p->layers);
+    u32 most = l->layers > l->p->period ? l->layers - l->p->period : 0;
+    return MIN(most, (u32)((u64)l->p->shared * l->layers / l->p->layers));
 }
 
 static void plan_attention(struct plan *l, u32 i) {

@@ -317,6 +317,34 @@ static struct slow *slow_new(const struct build *b, u64 size) {
     return w;
 }
 
+/* Whatever is dropped is there again: a mapped file's pages come back, and a caller's own bytes,
+ * which would not, stay. */
+static void hints_change_nothing(void **state) {
+    (void)state;
+    enum { N = 1 << 16 };
+    u8 *own = aligned_alloc(4096, N);
+    assert_non_null(own);
+    for (u32 i = 0; i < N; i++)
+        own[i] = (u8)(i * 7 + 1);
+    struct source *sources[2];
+    glim_err e = {0};
+    assert_int_equal(source_bytes(&sources[0], own, N, "own", &mem_libc, &e), 0);
+    assert_int_equal(source_file(&sources[1], "test/data/llama.gguf", &mem_libc, &e), 0);
+    for (u32 i = 0; i < 2; i++) {
+        struct source *s = sources[i];
+        u8 *before = malloc(s->size);
+        assert_non_null(before);
+        memcpy(before, s->map, s->size);
+        source_hint(s, s->map, s->size, SOURCE_SCATTERED);
+        source_hint(s, s->map + 5000, s->size - 5000, SOURCE_DROP);
+        source_hint(s, s->map, 0, SOURCE_DROP);
+        assert_memory_equal(s->map, before, s->size);
+        free(before);
+        source_close(s);
+    }
+    free(own);
+}
+
 static void slow_source_restarts(void **state) {
     (void)state;
     struct build b = {0};
@@ -517,6 +545,7 @@ int main(void) {
         cmocka_unit_test(array_items_convert),
         cmocka_unit_test(large_vocabulary_loads_fast),
         cmocka_unit_test(many_tensors_load_fast),
+        cmocka_unit_test(hints_change_nothing),
         cmocka_unit_test(slow_source_restarts),
         cmocka_unit_test(slow_source_reads_the_header_only),
         cmocka_unit_test(slow_source_may_fail_or_be_given_up),

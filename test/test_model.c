@@ -340,6 +340,11 @@ static void test_tied_and_untied(void **state) {
     glim_model_get_info(m, &info);
     assert_int_equal(info.weight_bytes, tied + 64 * 320 * 4);
     assert_int_equal(info.bytes_per_token, tied + 64 * 4); /* one row of the embedding */
+    glim_plan plan; /* the rest of it need not be in memory */
+    assert_int_equal(glim_session_plan(m, NULL, &plan, &err), 0);
+    assert_int_equal(plan.tables, 64 * 320 * 4);
+    assert_int_equal(plan.weights, tied);
+    assert_int_equal(plan.total, plan.weights + plan.kv + plan.activations);
     glim_model_close(m);
     temp_remove(&t);
     e.dims[1] = 319;

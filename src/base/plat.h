@@ -21,5 +21,11 @@ enum plat_kind plat_kind(const char *path);
 int plat_map(const char *path, const u8 **map, u64 *size, glim_err *e);
 /* Gives back what plat_map returned; NULL is fine. */
 void plat_unmap(const u8 *map, u64 size);
+/* Hints about p[0..n) in a mapping; where the system has no such thing, nothing happens. Bytes will
+ * be read here and there: reading ahead would only fill memory. */
+void plat_map_scattered(const u8 *p, u64 n);
+/* Bytes read so far are not needed for now: their pages may leave this process, which finds them
+ * again when it reads on. */
+void plat_map_drop(const u8 *p, u64 n);
 
 #endif

@@ -71,6 +71,20 @@ int plat_map(const char *path, const u8 **map, u64 *size, glim_err *e) {
     return rc;
 }
 
+/* Rounded to whole pages outwards: harmless, as a mapping is read-only and follows its file. */
+static void advise(const u8 *p, u64 n, int advice) {
+    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), start = (uintptr_t)p & ~(page - 1);
+    if (n) madvise((void *)start, (size_t)((uintptr_t)p + n - start), advice);
+}
+
+void plat_map_scattered(const u8 *p, u64 n) {
+    advise(p, n, MADV_RANDOM);
+}
+
+void plat_map_drop(const u8 *p, u64 n) {
+    advise(p, n, MADV_DONTNEED);
+}
+
 void plat_unmap(const u8 *map, u64 size) {
     if (map) munmap((void *)(uintptr_t)map, (size_t)size);
 }

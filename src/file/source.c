@@ -17,6 +17,14 @@ static int whole_view(struct source *s, u64 off, u64 n, const u8 **p, glim_err *
     return 0;
 }
 
+static void whole_hint(struct source *s, const u8 *p, u64 n, enum source_hint hint) {
+    (void)s;
+    if (hint == SOURCE_SCATTERED)
+        plat_map_scattered(p, n);
+    else
+        plat_map_drop(p, n);
+}
+
 static void whole_close(struct source *s) {
     struct whole *w = (struct whole *)s;
     if (w->mapped) plat_unmap(s->map, s->size);
@@ -46,6 +54,7 @@ int source_file(struct source **out, const char *path, const glim_alloc *a, glim
         return rc;
     }
     w->mapped = true;
+    w->source.hint = whole_hint; /* dropping a caller's own bytes would empty them */
     *out = &w->source;
     return 0;
 }
@@ -59,6 +68,10 @@ int source_bytes(struct source **out, const void *bytes, u64 n, const char *name
     w->source.size = n;
     *out = &w->source;
     return 0;
+}
+
+void source_hint(struct source *s, const u8 *p, u64 n, enum source_hint hint) {
+    if (s->hint && s->map) s->hint(s, p, n, hint);
 }
 
 void source_close(struct source *s) {

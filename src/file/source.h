@@ -6,6 +6,9 @@
 
 #include "base/mem.h"
 
+/* Hints about bytes of a mapped file, as of plat_map_scattered and plat_map_drop. */
+enum source_hint { SOURCE_SCATTERED, SOURCE_DROP };
+
 struct source {
     u64 size;         /* bytes in all */
     const char *name; /* for messages; borrowed */
@@ -14,7 +17,9 @@ struct source {
      * GLIM_AGAIN: requested, ask again; negative: failed. */
     int (*view)(struct source *s, u64 off, u64 n, const u8 **p, glim_err *e);
     void (*close)(struct source *s); /* frees s itself */
-    const u8 *map;                   /* the whole file, or NULL if it is not mapped */
+    /* For bytes in map; NULL where these are not a file's mapping. */
+    void (*hint)(struct source *s, const u8 *p, u64 n, enum source_hint hint);
+    const u8 *map; /* the whole file, or NULL if it is not mapped */
     void *impl;
 };
 
@@ -23,6 +28,8 @@ int source_file(struct source **out, const char *path, const glim_alloc *a, glim
 /* Bytes that the caller keeps alive (tests, fuzzing). */
 int source_bytes(struct source **out, const void *bytes, u64 n, const char *name,
                  const glim_alloc *a, glim_err *e);
+/* A hint about p[0..n), bytes of a view; nothing happens where it does not apply. */
+void source_hint(struct source *s, const u8 *p, u64 n, enum source_hint hint);
 /* NULL is fine. */
 void source_close(struct source *s);
 

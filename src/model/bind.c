@@ -2,6 +2,7 @@
  * first few. */
 #include "model/model.h"
 
+#include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -126,6 +127,26 @@ struct weight *model_constant(struct model *m, const char *name, u32 rows, u32 c
 
 void model_reads(struct model *m, const struct weight *w, u32 rows) {
     if (w) m->idle_bytes += w->pitch * (w->rows - MIN(rows, w->rows));
+}
+
+/* The hint for a table's bytes, given to the file that it is in. */
+static void hint(const struct model *m, const struct weight *w, enum source_hint hint) {
+    const struct gguf_tensor *t = gguf_tensor(&m->gguf, w->name);
+    source_hint(m->gguf.parts[t->part], t->data, t->bytes, hint);
+}
+
+void model_reads_by_id(struct model *m, const struct weight *w) {
+    if (!w) return;
+    assert(m->n_tables < COUNT(m->tables));
+    m->tables[m->n_tables++] = w;
+    m->table_bytes += w->pitch * w->rows;
+    model_reads(m, w, 1);
+    hint(m, w, SOURCE_SCATTERED);
+}
+
+void model_drop_rows(const struct model *m) {
+    for (u32 i = 0; i < m->n_tables; i++)
+        hint(m, m->tables[i], SOURCE_DROP);
 }
 
 /* Whether a tensor belongs to a vision or audio tower. */

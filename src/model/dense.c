@@ -42,7 +42,7 @@ int dense_bind(struct model *m, const struct dense_how *how, glim_err *e) {
     m->n_kv = hp->n_layers;
     m->windows[KV_SLIDING] = hp->window;
     int rc = model_rope(m, &w->rope, "", hp->head_dim, 10000, ROPE_SCALED | ROPE_FACTORS, e);
-    if (w->output != w->token_embd) model_reads(m, w->token_embd, 1);
+    if (w->output != w->token_embd) model_reads_by_id(m, w->token_embd);
     if (rc == GLIM_OK) rc = model_bound(m, e);
     m->weights = w;
     return rc;

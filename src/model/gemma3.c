@@ -56,7 +56,7 @@ static int gemma3_bind(struct model *m, glim_err *e) {
     m->windows[KV_SLIDING] = hp->window;
     rc = model_rope(m, &w->rope, "", hp->head_dim, 1e6f, ROPE_SCALED, e);
     if (rc == GLIM_OK) rc = model_rope(m, &w->rope_sliding, "_swa", hp->head_dim, 1e4f, 0, e);
-    if (w->output != w->token_embd) model_reads(m, w->token_embd, 1);
+    if (w->output != w->token_embd) model_reads_by_id(m, w->token_embd);
     if (rc == GLIM_OK) rc = model_bound(m, e);
     m->weights = w;
     return rc;

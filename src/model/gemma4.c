@@ -166,8 +166,8 @@ static int gemma4_bind(struct model *m, glim_err *e) {
     m->windows[KV_SLIDING] = hp->window;
     if ((rc = model_rope(m, &w->rope, "", hp->head_dim, 1e6f, ROPE_FACTORS, e)) < 0) return rc;
     if ((rc = model_rope(m, &w->rope_sliding, "_swa", e_sliding, 1e4f, 0, e)) < 0) return rc;
-    if (w->output != w->token_embd) model_reads(m, w->token_embd, 1);
-    model_reads(m, w->ple, 1);
+    if (w->output != w->token_embd) model_reads_by_id(m, w->token_embd);
+    model_reads_by_id(m, w->ple);
     m->weights = w;
     return model_bound(m, e);
 }

@@ -116,7 +116,7 @@ static int lfm2_bind(struct model *m, glim_err *e) {
     m->n_kv = hp->n_layers;
     m->windows[KV_CONV] = w->n_taps;
     if ((rc = model_rope(m, &w->rope, "", hp->head_dim, 1e6f, ROPE_SCALED, e)) < 0) return rc;
-    if (w->output != w->token_embd) model_reads(m, w->token_embd, 1);
+    if (w->output != w->token_embd) model_reads_by_id(m, w->token_embd);
     m->weights = w;
     return model_bound(m, e);
 }

@@ -52,7 +52,10 @@ struct model {
     u64 weight_bytes;      /* of the tensors that are bound */
     u64 idle_bytes;        /* of them, what decoding a token does not read */
     u64 bytes_per_token;   /* the difference */
-    char note[160];        /* of model_note; empty if there is nothing to tell */
+    u64 table_bytes;       /* of weight_bytes, tables of which only tokens' rows are read */
+    const struct weight *tables[2]; /* these */
+    u32 n_tables;
+    char note[160]; /* of model_note; empty if there is nothing to tell */
     /* while binding */
     bool *used;
     u32 n_wrong;
@@ -62,6 +65,11 @@ struct model {
 /* Opens the file (or split set) and binds its weights. On failure nothing is left to close. */
 int model_open(struct model *m, const char *path, const glim_alloc *a, glim_err *e);
 void model_close(struct model *m);
+
+/* Rows read so far of model_reads_by_id's tables may leave memory: where a file's pages are cached,
+ * each row brings its neighbours along, and in time all of the table would count as this
+ * process's. */
+void model_drop_rows(const struct model *m);
 
 /* Names of supported architectures, comma-separated. */
 const char *model_archs(void);
@@ -89,8 +97,11 @@ model_experts_opt(struct model *m, u32 n, u32 rows, u32 cols, const char *fmt, .
 struct weight *model_constant(struct model *m, const char *name, u32 rows, u32 cols, f32 **data);
 /* Notes something that a person should hear; the last note wins. */
 __attribute__((format(printf, 2, 3))) void model_note(struct model *m, const char *fmt, ...);
-/* A decoded token reads this many rows of w, not all (an embedding, experts). NULL is fine. */
+/* A decoded token reads this many rows of w, not all (experts). NULL is fine. */
 void model_reads(struct model *m, const struct weight *w, u32 rows);
+/* w is a table of which only the rows of tokens are ever read (an embedding that is not also the
+ * output): it is counted apart, and not kept in memory. At most two; NULL is fine. */
+void model_reads_by_id(struct model *m, const struct weight *w);
 /* After the last: GLIM_SHAPE naming what was missing or mis-shaped, or a tensor nobody asked for.
  */
 int model_bound(struct model *m, glim_err *e);

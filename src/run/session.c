@@ -9,6 +9,10 @@
 /* A step on the CPU comes back after about this long. */
 enum { BUDGET_NS = 50 * 1000 * 1000 };
 
+/* After so many tokens what was read of tables by id is dropped. A row brings at most 64 KiB of its
+ * file into the process (how many pages Linux maps at once), so this and a pass bound them. */
+enum { DROP_ROWS = 256 };
+
 enum { DEFAULT_CTX = 8192, DEFAULT_BATCH = 512 };
 
 int loaded_open(struct loaded *l, struct engine *g, const char *path, glim_err *e) {
@@ -63,7 +67,8 @@ int session_plan(struct loaded *l, const glim_session_params *params, glim_plan 
     rc = model_build(&l->model, &prog, p.exact, e);
     if (rc == GLIM_OK) {
         *plan = (glim_plan){.n_ctx = p.n_ctx,
-                            .weights = l->model.weight_bytes,
+                            .weights = l->model.weight_bytes - l->model.table_bytes,
+                            .tables = l->model.table_bytes,
                             .kv = kv_bytes(&l->model, p.kv == GLIM_KV_F16, p.n_ctx, p.n_batch),
                             .activations = prog.bytes};
         plan->total = plan->weights + plan->kv + plan->activations;
@@ -206,6 +211,11 @@ int session_step(struct session *s) {
         s->stats.n_decode++;
     s->running = false;
     s->n_done += t;
+    s->n_rows_read += t;
+    if (s->n_rows_read >= DROP_ROWS) {
+        model_drop_rows(&s->loaded->model);
+        s->n_rows_read = 0;
+    }
     s->n_logits = s->step.r;
     return s->n_done < s->n_ids ? GLIM_AGAIN : GLIM_OK;
 }

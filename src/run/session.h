@@ -34,8 +34,9 @@ struct session {
     struct step_seq seq;
     u32 at; /* next op of the pass */
     bool running;
-    u64 budget_ns; /* a step comes back after about this long; tests set 0 */
-    u32 n_logits;  /* rows that the last finished pass gave */
+    u64 budget_ns;   /* a step comes back after about this long; tests set 0 */
+    u32 n_rows_read; /* of tables read by id, since they were last dropped */
+    u32 n_logits;    /* rows that the last finished pass gave */
 
     glim_generation gen;
     struct candidate *work; /* [vocab] */

@@ -195,6 +195,10 @@ static void print_plan(const struct inspect *in) {
     const glim_plan *p = &in->plan;
     printf("\nmemory for a context of %u tokens\n", p->n_ctx);
     printf("  %-12s %10s  read in place from the file\n", "weights", format_size(p->weights).s);
+    if (p->tables) {
+        printf("  %-12s %10s  in the file, rows read as tokens need them; not in the total\n",
+               "tables", format_size(p->tables).s);
+    }
     printf("  %-12s %10s  used as the context fills\n", "KV cache", format_size(p->kv).s);
     printf("  %-12s %10s\n", "activations", format_size(p->activations).s);
     printf("  %-12s %10s\n", "total", format_size(p->total).s);

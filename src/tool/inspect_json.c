@@ -125,8 +125,8 @@ static json_t *plan(const struct inspect *in) {
     const glim_plan *p = &in->plan;
     json_t *j = json_object();
     if (j && set(j, "n_ctx", json_integer(p->n_ctx)) && set(j, "weights", format_u64(p->weights)) &&
-        set(j, "kv", format_u64(p->kv)) && set(j, "activations", format_u64(p->activations)) &&
-        set(j, "total", format_u64(p->total)))
+        set(j, "tables", format_u64(p->tables)) && set(j, "kv", format_u64(p->kv)) &&
+        set(j, "activations", format_u64(p->activations)) && set(j, "total", format_u64(p->total)))
         return j;
     json_decref(j);
     return NULL;
