@@ -13,6 +13,8 @@ u32 plat_cpu_count(void);
 void plat_pin(u32 i);
 /* Gives the rest of the time slice away. */
 void plat_yield(void);
+/* Lets the calling thread rest for about this long. */
+void plat_sleep_ns(u64 ns);
 /* Tells the processor that this is a spin loop. */
 static inline void plat_relax(void) {
 #if defined(__x86_64__) || defined(__i386__)

@@ -12,6 +12,11 @@ u64 plat_now_ns(void) {
     return (u64)t.tv_sec * 1000000000u + (u64)t.tv_nsec;
 }
 
+void plat_sleep_ns(u64 ns) {
+    struct timespec t = {(time_t)(ns / 1000000000u), (long)(ns % 1000000000u)};
+    nanosleep(&t, NULL);
+}
+
 void plat_yield(void) {
     sched_yield();
 }

@@ -1,0 +1,576 @@
+/* gpu.h over Dawn's C interface, which is loaded at run time. */
+#include "gpu/dawn_abi.h"
+#include "gpu/gpu.h"
+
+#include "base/plat_cpu.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <string.h>
+
+const struct gpu_limits gpu_floor = {
+    .buffer = 256 << 20,
+    .binding = 128 << 20,
+    .staging = 64 << 20,
+    .groups_per_dimension = 65535,
+    .storage_buffers = 8,
+    .invocations = 256,
+    .workgroup_bytes = 16 << 10,
+    .alignment = 256,
+};
+
+/* ---- The library ----------------------------------------------------------------------------- */
+
+struct dawn {
+    void *library;
+#define F(result, name, params) result(*name) params;
+    DAWN_FUNCTIONS(F)
+#undef F
+};
+
+static int dawn_load(struct dawn *d, const char *library, glim_err *e) {
+    const char *name = library ? library : "libwebgpu_dawn.so";
+    *d = (struct dawn){.library = dlopen(name, RTLD_NOW | RTLD_LOCAL)};
+    if (!d->library) {
+        return fail(e, GLIM_UNSUPPORTED,
+                    "no GPU: the WebGPU library cannot be loaded (%.200s); ./dev gpu fetches it",
+                    dlerror());
+    }
+    const char *missing = NULL;
+#define F(result, fn, params)                                                                      \
+    *(void **)&d->fn = dlsym(d->library, "wgpu" #fn);                                              \
+    if (!missing && !d->fn) missing = "wgpu" #fn;
+    DAWN_FUNCTIONS(F)
+#undef F
+    if (!missing) return GLIM_OK;
+    dlclose(d->library);
+    d->library = NULL;
+    return fail(e, GLIM_UNSUPPORTED,
+                "%.200s is not the WebGPU library that is needed: it has no %s", name, missing);
+}
+
+static struct wg_text text_of(const char *s) {
+    return (struct wg_text){s, s ? strlen(s) : 0};
+}
+
+static void text_to(char *out, size_t cap, struct wg_text t) {
+    size_t n = t.length == WG_TERMINATED ? (t.data ? strlen(t.data) : 0) : t.length;
+    snprintf(out, cap, "%.*s", (int)MIN(n, cap), t.data ? t.data : "");
+}
+
+/* ---- Waiting --------------------------------------------------------------------------------- */
+
+/* Where an asynchronous call leaves its result. */
+struct wg_answer {
+    bool done;
+    u32 status;
+    void *handle;
+    char message[400];
+};
+
+static void on_object(u32 status, void *handle, struct wg_text message, void *ud, void *unused) {
+    struct wg_answer *a = ud;
+    (void)unused;
+    a->status = status;
+    a->handle = handle;
+    text_to(a->message, sizeof a->message, message);
+    a->done = true;
+}
+
+static void on_status(u32 status, struct wg_text message, void *ud, void *unused) {
+    on_object(status, NULL, message, ud, unused);
+}
+
+static struct wg_callback call_back(void *fn, void *ud) {
+    return (struct wg_callback){.mode = WG_MODE_PROCESS_EVENTS, .fn = fn, .ud1 = ud};
+}
+
+static void await(const struct dawn *d, void *instance, const struct wg_answer *a) {
+    for (u32 turns = 0; !a->done; turns++) {
+        d->InstanceProcessEvents(instance);
+        if (turns > 100) plat_sleep_ns(50 * 1000); /* done within 100 turns when quick */
+    }
+}
+
+/* ---- Adapters -------------------------------------------------------------------------------- */
+
+enum { MAX_ADAPTERS = 8 };
+
+struct adapters {
+    void *handles[MAX_ADAPTERS];
+    struct gpu_info infos[MAX_ADAPTERS];
+    u32 n;
+};
+
+static u64 at_least(u64 n, u64 floor) {
+    return n > floor ? n : floor;
+}
+
+static void read_limits(struct gpu_limits *to, const struct wg_limits *from) {
+    *to = (struct gpu_limits){
+        .buffer = from->buffer,
+        .binding = from->storage_binding,
+        .staging = gpu_floor.staging,
+        .groups_per_dimension = from->groups_per_dimension,
+        .storage_buffers = from->storage_buffers,
+        .invocations = from->invocations,
+        .workgroup_bytes = from->workgroup_bytes,
+        .alignment = (u32)at_least(from->storage_alignment, from->uniform_alignment),
+    };
+}
+
+static void describe(const struct dawn *d, void *adapter, struct gpu_info *out) {
+    struct wg_adapter_info info = {0};
+    struct wg_limits limits = {0};
+    *out = (struct gpu_info){.backend = "Vulkan"};
+    d->AdapterGetInfo(adapter, &info);
+    text_to(out->name, sizeof out->name, info.device);
+    text_to(out->vendor, sizeof out->vendor, info.vendor);
+    text_to(out->driver, sizeof out->driver, info.description);
+    out->software = info.kind == WG_ADAPTER_CPU;
+    out->subgroup_min = info.subgroup_min;
+    out->subgroup_max = info.subgroup_max;
+    out->vendor_id = info.vendor_id;
+    out->device_id = info.device_id;
+    d->AdapterInfoFreeMembers(info);
+    d->AdapterGetLimits(adapter, &limits);
+    read_limits(&out->limits, &limits);
+    out->timestamps = d->AdapterHasFeature(adapter, WG_TIMESTAMP_QUERY);
+    out->shader_f16 = d->AdapterHasFeature(adapter, WG_SHADER_F16);
+    out->subgroups = d->AdapterHasFeature(adapter, WG_SUBGROUPS);
+}
+
+static void drop_adapters(const struct dawn *d, struct adapters *a) {
+    for (u32 i = 0; i < a->n; i++)
+        d->AdapterRelease(a->handles[i]);
+    a->n = 0;
+}
+
+/* WebGPU answers requests and lists nothing: each kind of request, and what is new of it. Hardware
+ * comes first, since the last request alone asks for software. */
+static void find_adapters(const struct dawn *d, void *instance, struct adapters *a) {
+    static const struct wg_adapter_options asks[] = {
+        {.level = WG_LEVEL_CORE, .power = WG_POWER_HIGH, .backend = WG_BACKEND_VULKAN},
+        {.level = WG_LEVEL_CORE, .power = WG_POWER_LOW, .backend = WG_BACKEND_VULKAN},
+        {.level = WG_LEVEL_CORE, .fallback = 1, .backend = WG_BACKEND_VULKAN},
+    };
+    a->n = 0;
+    for (u32 i = 0; i < COUNT(asks); i++) {
+        struct wg_answer got = {0};
+        d->InstanceRequestAdapter(instance, &asks[i], call_back((void *)on_object, &got));
+        await(d, instance, &got);
+        if (got.status != WG_SUCCESS || !got.handle) continue;
+        struct gpu_info *info = &a->infos[a->n];
+        describe(d, got.handle, info);
+        bool known = false;
+        for (u32 k = 0; k < a->n; k++) {
+            const struct gpu_info *o = &a->infos[k];
+            known |= o->vendor_id == info->vendor_id && o->device_id == info->device_id &&
+                     strcmp(o->name, info->name) == 0;
+        }
+        if (known)
+            d->AdapterRelease(got.handle);
+        else
+            a->handles[a->n++] = got.handle;
+    }
+    for (u32 i = 1; i < a->n; i++) { /* a stable sort: hardware before software */
+        for (u32 k = i; k > 0 && a->infos[k - 1].software && !a->infos[k].software; k--) {
+            struct gpu_info info = a->infos[k];
+            void *handle = a->handles[k];
+            a->infos[k] = a->infos[k - 1];
+            a->handles[k] = a->handles[k - 1];
+            a->infos[k - 1] = info;
+            a->handles[k - 1] = handle;
+        }
+    }
+}
+
+int gpu_list(const char *library, struct gpu_info *out, u32 cap, glim_err *e) {
+    struct dawn d;
+    struct adapters a;
+    int rc = dawn_load(&d, library, e);
+    if (rc < 0) return rc;
+    void *instance = d.CreateInstance(NULL);
+    find_adapters(&d, instance, &a);
+    u32 n = MIN(a.n, cap);
+    memcpy(out, a.infos, n * sizeof *out);
+    drop_adapters(&d, &a);
+    d.InstanceRelease(instance); /* the library stays: its threads may still end */
+    return (int)n;
+}
+
+/* ---- Device ---------------------------------------------------------------------------------- */
+
+struct gpu {
+    struct dawn d;
+    glim_alloc alloc;
+    struct gpu_info info;
+    void *instance, *adapter, *device, *queue;
+    void *encoder, *pass; /* the open list and its pass, if any */
+    u64 staged;           /* bytes written and perhaps not yet on the device */
+    u32 pending;          /* pipelines being made */
+    bool lost;
+    int error; /* the first one not yet returned */
+    char message[400];
+};
+
+static void keep_error(struct gpu *g, int code, const char *what, struct wg_text message) {
+    if (g->error) return;
+    g->error = code;
+    char text[280];
+    text_to(text, sizeof text, message);
+    for (char *c = text; *c; c++)
+        if ((u8)*c < ' ') *c = ' ';
+    snprintf(g->message, sizeof g->message, "%s: %s", what, text);
+}
+
+static void on_lost(void *const *device, u32 reason, struct wg_text message, void *ud, void *ud2) {
+    struct gpu *g = ud;
+    (void)device;
+    (void)ud2;
+    if (reason == WG_LOST_DESTROYED) return;
+    g->lost = true;
+    keep_error(g, GLIM_DEVICE, "the GPU was lost", message);
+}
+
+static void on_error(void *const *device, u32 kind, struct wg_text message, void *ud, void *ud2) {
+    (void)device;
+    (void)ud2;
+    if (kind == WG_ERROR_OUT_OF_MEMORY)
+        keep_error(ud, GLIM_NOMEM, "the GPU has no memory left", message);
+    else
+        keep_error(ud, GLIM_DEVICE, "the GPU refused a command", message);
+}
+
+int gpu_check(struct gpu *g, glim_err *e) {
+    g->d.InstanceProcessEvents(g->instance);
+    if (!g->error) return g->lost ? fail(e, GLIM_DEVICE, "the GPU was lost") : GLIM_OK;
+    int code = g->error;
+    g->error = GLIM_OK;
+    return fail(e, code, "%s", g->message);
+}
+
+static void lower(u64 *limit, u64 to) {
+    if (to && to < *limit) *limit = to;
+}
+static void lower32(u32 *limit, u32 to) {
+    if (to && to < *limit) *limit = to;
+}
+
+/* The limits that kernels go by. */
+static void settle_limits(struct gpu_limits *l, const struct gpu_choice *c) {
+    const struct gpu_limits *most[] = {c->floor ? &gpu_floor : NULL, &c->at_most};
+    for (u32 i = 0; i < COUNT(most); i++) {
+        const struct gpu_limits *m = most[i];
+        if (!m) continue;
+        lower(&l->buffer, m->buffer);
+        lower(&l->binding, m->binding);
+        lower(&l->staging, m->staging);
+        lower32(&l->groups_per_dimension, m->groups_per_dimension);
+        lower32(&l->storage_buffers, m->storage_buffers);
+        lower32(&l->invocations, m->invocations);
+        lower32(&l->workgroup_bytes, m->workgroup_bytes);
+    }
+    l->buffer = MIN(l->buffer, (u64)UINT32_MAX & ~(u64)255); /* shaders count words in 32 bits */
+    l->binding = MIN(l->binding, l->buffer) & ~(u64)255;
+}
+
+static int request_device(struct gpu *g, const struct gpu_choice *c, glim_err *e) {
+    struct wg_limits limits = {0};
+    u32 features[3], n = 0;
+    g->d.AdapterGetLimits(g->adapter, &limits); /* with c->floor, the defaults are left alone */
+    limits.chain = NULL;
+    if (c->floor) g->info.timestamps = g->info.shader_f16 = g->info.subgroups = false;
+    if (g->info.timestamps) features[n++] = WG_TIMESTAMP_QUERY;
+    if (g->info.shader_f16) features[n++] = WG_SHADER_F16;
+    if (g->info.subgroups) features[n++] = WG_SUBGROUPS;
+    struct wg_device_descriptor d = {
+        .n_features = n,
+        .features = features,
+        .limits = c->floor ? NULL : &limits,
+        .lost = call_back((void *)on_lost, g),
+        .error = {.fn = (void *)on_error, .ud1 = g},
+    };
+    struct wg_answer got = {0};
+    g->d.AdapterRequestDevice(g->adapter, &d, call_back((void *)on_object, &got));
+    await(&g->d, g->instance, &got);
+    if (got.status != WG_SUCCESS || !got.handle) {
+        return fail(e, GLIM_DEVICE, "the GPU '%.100s' gives no device: %.250s", g->info.name,
+                    got.message);
+    }
+    g->device = got.handle;
+    g->queue = g->d.DeviceGetQueue(g->device);
+    settle_limits(&g->info.limits, c);
+    return GLIM_OK;
+}
+
+int gpu_open(struct gpu **out, const struct gpu_choice *c, const glim_alloc *a, glim_err *e) {
+    *out = NULL;
+    struct gpu *g = mem_get(a, sizeof *g);
+    if (!g) return fail(e, GLIM_NOMEM, "out of memory (GPU)");
+    *g = (struct gpu){.alloc = *a};
+    int rc = dawn_load(&g->d, c->library, e);
+    if (rc < 0) {
+        mem_put(a, g, sizeof *g);
+        return rc;
+    }
+    struct adapters found;
+    g->instance = g->d.CreateInstance(NULL);
+    find_adapters(&g->d, g->instance, &found);
+    if (c->index < found.n) {
+        g->info = found.infos[c->index];
+        g->adapter = found.handles[c->index];
+        found.handles[c->index] = found.handles[--found.n];
+        rc = request_device(g, c, e);
+    } else if (found.n == 0) {
+        rc = fail(e, GLIM_UNSUPPORTED,
+                  "no GPU: no Vulkan driver offers one (drivers: mesa-vulkan-drivers or NVIDIA's)");
+    } else {
+        rc = fail(e, GLIM_ARG, "there is no GPU %u: `glim devices` lists %u, from 0", c->index,
+                  found.n);
+    }
+    drop_adapters(&g->d, &found);
+    if (rc < 0) {
+        gpu_close(g);
+        return rc;
+    }
+    *out = g;
+    return GLIM_OK;
+}
+
+static void close_list(struct gpu *g) {
+    if (g->pass) {
+        g->d.ComputePassEncoderEnd(g->pass);
+        g->d.ComputePassEncoderRelease(g->pass);
+        g->pass = NULL;
+    }
+    if (g->encoder) g->d.CommandEncoderRelease(g->encoder);
+    g->encoder = NULL;
+}
+
+void gpu_close(struct gpu *g) {
+    if (!g) return;
+    close_list(g);
+    if (g->queue) g->d.QueueRelease(g->queue);
+    if (g->device) {
+        g->d.DeviceDestroy(g->device);
+        g->d.InstanceProcessEvents(g->instance);
+        g->d.DeviceRelease(g->device);
+    }
+    if (g->adapter) g->d.AdapterRelease(g->adapter);
+    if (g->instance) g->d.InstanceRelease(g->instance);
+    glim_alloc a = g->alloc; /* g itself came from it */
+    mem_put(&a, g, sizeof *g);
+}
+
+const struct gpu_info *gpu_info(const struct gpu *g) {
+    return &g->info;
+}
+
+/* ---- Buffers --------------------------------------------------------------------------------- */
+
+int gpu_buffer_init(struct gpu *g, struct gpu_buffer *b, u64 bytes, enum gpu_use use,
+                    const char *name, glim_err *e) {
+    static const u64 uses[] = {
+        [GPU_STORAGE] = WG_STORAGE | WG_COPY_SRC | WG_COPY_DST,
+        [GPU_UNIFORM] = WG_UNIFORM | WG_COPY_DST,
+        [GPU_READBACK] = WG_MAP_READ | WG_COPY_DST,
+    };
+    *b = (struct gpu_buffer){.bytes = (at_least(bytes, 4) + 3) & ~(u64)3};
+    if (b->bytes > g->info.limits.buffer) {
+        return fail(e, GLIM_NOMEM, "%s needs %llu MiB in one piece; a buffer of this GPU has %llu",
+                    name, (unsigned long long)(b->bytes >> 20),
+                    (unsigned long long)(g->info.limits.buffer >> 20));
+    }
+    struct wg_buffer_descriptor d = {.label = text_of(name), .usage = uses[use], .size = b->bytes};
+    b->handle = g->d.DeviceCreateBuffer(g->device, &d);
+    int rc = gpu_check(g, e);
+    if (rc == GLIM_OK && !b->handle) {
+        rc = fail(e, GLIM_NOMEM, "the GPU has no memory for %llu MiB of %s",
+                  (unsigned long long)(b->bytes >> 20), name);
+    }
+    if (rc < 0) gpu_buffer_free(g, b);
+    return rc;
+}
+
+void gpu_buffer_free(struct gpu *g, struct gpu_buffer *b) {
+    if (b->handle) g->d.BufferRelease(b->handle);
+    *b = (struct gpu_buffer){0};
+}
+
+static int wait_queue(struct gpu *g, glim_err *e) {
+    struct wg_answer a = {0};
+    g->d.QueueOnSubmittedWorkDone(g->queue, call_back((void *)on_status, &a));
+    await(&g->d, g->instance, &a);
+    g->staged = 0;
+    return gpu_check(g, e);
+}
+
+int gpu_write(struct gpu *g, const struct gpu_buffer *b, u64 offset, const void *from, u64 n,
+              glim_err *e) {
+    const u8 *p = from;
+    while (n > 0) {
+        u64 part = MIN(n, g->info.limits.staging);
+        if (g->staged + part > g->info.limits.staging) {
+            g->d.QueueSubmit(g->queue, 0, NULL); /* writes wait for a submit */
+            int rc = wait_queue(g, e);
+            if (rc < 0) return rc;
+        }
+        g->d.QueueWriteBuffer(g->queue, b->handle, offset, p, (size_t)part);
+        g->staged += part;
+        offset += part;
+        p += part;
+        n -= part;
+    }
+    return GLIM_OK;
+}
+
+/* ---- Pipelines ------------------------------------------------------------------------------- */
+
+static void on_pipeline(u32 status, void *handle, struct wg_text message, void *ud, void *ud2) {
+    struct gpu *g = ud;
+    struct gpu_pipeline *p = ud2;
+    g->pending--;
+    p->handle = handle;
+    if (status != WG_SUCCESS) {
+        char what[100];
+        snprintf(what, sizeof what, "the GPU cannot run the kernel %.60s", p->name);
+        keep_error(g, GLIM_DEVICE, what, message);
+    }
+}
+
+int gpu_pipeline_begin(struct gpu *g, struct gpu_pipeline *p, const char *name, const char *wgsl,
+                       glim_err *e) {
+    struct wg_wgsl source = {.chain = {.type = WG_TYPE_WGSL}, .code = text_of(wgsl)};
+    struct wg_named_descriptor d = {.chain = &source, .label = text_of(name)};
+    *p = (struct gpu_pipeline){.name = name};
+    void *module = g->d.DeviceCreateShaderModule(g->device, &d);
+    struct wg_pipeline_descriptor pd = {.label = text_of(name),
+                                        .stage = {.module = module, .entry = text_of("main")}};
+    struct wg_callback done = call_back((void *)on_pipeline, g);
+    done.ud2 = p;
+    g->pending++;
+    g->d.DeviceCreateComputePipelineAsync(g->device, &pd, done);
+    g->d.ShaderModuleRelease(module);
+    g->d.InstanceProcessEvents(g->instance);
+    if (!g->error) return GLIM_OK;
+    int code = g->error;
+    g->error = GLIM_OK;
+    return fail(e, code, "kernel %s: %s", name, g->message);
+}
+
+void gpu_pipeline_free(struct gpu *g, struct gpu_pipeline *p) {
+    if (p->handle) g->d.ComputePipelineRelease(p->handle);
+    *p = (struct gpu_pipeline){0};
+}
+
+int gpu_wait(struct gpu *g, glim_err *e) {
+    for (u32 turns = 0; g->pending; turns++) {
+        g->d.InstanceProcessEvents(g->instance);
+        if (turns > 100) plat_sleep_ns(100 * 1000);
+    }
+    g->d.QueueSubmit(g->queue, 0, NULL);
+    return wait_queue(g, e);
+}
+
+void *gpu_bind(struct gpu *g, const struct gpu_pipeline *p, const struct gpu_binding *b, u32 n,
+               glim_err *e) {
+    struct wg_group_entry entries[10] = {0};
+    for (u32 i = 0; i < n; i++) {
+        u64 bytes = b[i].bytes ? b[i].bytes : b[i].buffer->bytes - b[i].offset;
+        entries[i] = (struct wg_group_entry){.binding = b[i].slot,
+                                             .buffer = b[i].buffer->handle,
+                                             .offset = b[i].offset,
+                                             .size = bytes};
+    }
+    void *layout = g->d.ComputePipelineGetBindGroupLayout(p->handle, 0);
+    struct wg_group_descriptor d = {
+        .label = text_of(p->name), .layout = layout, .n = n, .entries = entries};
+    void *group = g->d.DeviceCreateBindGroup(g->device, &d);
+    g->d.BindGroupLayoutRelease(layout);
+    if (gpu_check(g, e) < 0) {
+        gpu_bind_free(g, group);
+        return NULL;
+    }
+    return group;
+}
+
+void gpu_bind_free(struct gpu *g, void *group) {
+    if (group) g->d.BindGroupRelease(group);
+}
+
+/* ---- Commands -------------------------------------------------------------------------------- */
+
+static void *encoder(struct gpu *g) {
+    static const struct wg_named_descriptor d;
+    if (!g->encoder) g->encoder = g->d.DeviceCreateCommandEncoder(g->device, &d);
+    return g->encoder;
+}
+
+static void end_pass(struct gpu *g) {
+    if (!g->pass) return;
+    g->d.ComputePassEncoderEnd(g->pass);
+    g->d.ComputePassEncoderRelease(g->pass);
+    g->pass = NULL;
+}
+
+void gpu_dispatch(struct gpu *g, const struct gpu_pipeline *p, void *group, u64 groups) {
+    static const struct wg_pass_descriptor d;
+    if (groups == 0) return;
+    if (!g->pass) g->pass = g->d.CommandEncoderBeginComputePass(encoder(g), &d);
+    g->d.ComputePassEncoderSetPipeline(g->pass, p->handle);
+    g->d.ComputePassEncoderSetBindGroup(g->pass, 0, group, 0, NULL);
+    u64 most = g->info.limits.groups_per_dimension;
+    u64 x = MIN(groups, most), y = (groups + x - 1) / x, z = 1;
+    if (y > most) {
+        z = (y + most - 1) / most;
+        y = most;
+    }
+    g->d.ComputePassEncoderDispatchWorkgroups(g->pass, (u32)x, (u32)y, (u32)z);
+}
+
+void gpu_copy(struct gpu *g, const struct gpu_buffer *from, u64 from_at,
+              const struct gpu_buffer *to, u64 to_at, u64 n) {
+    end_pass(g);
+    g->d.CommandEncoderCopyBufferToBuffer(encoder(g), from->handle, from_at, to->handle, to_at, n);
+}
+
+int gpu_submit(struct gpu *g, glim_err *e) {
+    static const struct wg_named_descriptor d;
+    end_pass(g);
+    void *list = g->d.CommandEncoderFinish(encoder(g), &d);
+    close_list(g);
+    g->d.QueueSubmit(g->queue, 1, &list);
+    g->d.CommandBufferRelease(list);
+    return gpu_check(g, e);
+}
+
+/* ---- Reading back ---------------------------------------------------------------------------- */
+
+static void on_read(u32 status, struct wg_text message, void *ud, void *unused) {
+    struct gpu_buffer *b = ud;
+    (void)message;
+    (void)unused;
+    b->read_status = status;
+    b->read_done = true;
+}
+
+int gpu_read_begin(struct gpu *g, struct gpu_buffer *b, u64 n, glim_err *e) {
+    b->read_done = false;
+    g->d.BufferMapAsync(b->handle, 1, 0, (size_t)n, call_back((void *)on_read, b));
+    return gpu_check(g, e);
+}
+
+int gpu_read_poll(struct gpu *g, const struct gpu_buffer *b, const void **bytes, glim_err *e) {
+    int rc = gpu_check(g, e);
+    if (rc < 0) return rc;
+    if (!b->read_done) return GLIM_AGAIN;
+    if (b->read_status != WG_SUCCESS) return fail(e, GLIM_DEVICE, "the GPU gave no result");
+    g->staged = 0;
+    *bytes = g->d.BufferGetConstMappedRange(b->handle, 0, SIZE_MAX);
+    return *bytes ? GLIM_OK : fail(e, GLIM_DEVICE, "the GPU's result cannot be read");
+}
+
+void gpu_read_end(struct gpu *g, const struct gpu_buffer *b) {
+    g->d.BufferUnmap(b->handle);
+}
