@@ -500,7 +500,7 @@ int main(int argc, char **argv) {
     plan_tensors(&l);
     FILE *f = fopen(argv[3], "wb");
     glim_err e = {0};
-    struct gguf_writer *w;
+    struct gguf_writer *w = NULL;
     if (!f || gguf_write_open(&w, f, &mem_libc, &e)) die("cannot write the file");
     write_meta(w, &l);
     for (u32 i = 0; i < l.n; i++) {
