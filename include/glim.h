@@ -199,23 +199,65 @@ GLIM_API int glim_rewind(glim_session *session, size_t n);
 
 /* ---- Generation ------------------------------------------------------------------------------ */
 
+/* A number added to a token's logit; -INFINITY forbids the token. */
 typedef struct {
-    float temp;             /* 0: always the likeliest token */
-    int32_t top_k;          /* keep the k likeliest; 0: all */
-    float top_p;            /* then the fewest whose probabilities sum to p; 1: all */
-    float min_p;            /* then those at least min_p times as likely as the likeliest; 0: all */
+    int32_t id;
+    float bias; /* -1000 to 1000, or -INFINITY; several for one token add up */
+} glim_logit_bias;
+
+/* How tokens are chosen. Logit biases come first, then the samplers in the order that `samplers`
+ * names, each on what the one before left; then one token is drawn. src/run/sample.h names the
+ * paper or proposal that each formula comes from. */
+typedef struct {
+    float temp;    /* divides logits; 0: always the likeliest token, nothing is cut or drawn */
+    int32_t top_k; /* keep the k likeliest; 0: all */
+    float top_p;   /* keep the fewest whose probabilities sum to p; 1: all */
+    float min_p;   /* keep those at least min_p times as likely as the likeliest; 0: all */
     float repeat_penalty;   /* divides positive and multiplies negative logits of recent tokens; 1:
                                off */
-    uint32_t repeat_last_n; /* how many tokens are recent */
+    uint32_t repeat_last_n; /* how many tokens, of prompt and answer, are recent */
     uint64_t seed;          /* the draw at a position is a function of seed and position */
     uint32_t max_tokens;    /* of an answer; 0: as many as fit in the context */
     const char *const *stops; /* strings that end an answer, not part of it; copied */
     size_t n_stops;
+
+    float presence_penalty;  /* taken off the logits of recent tokens; 0: off, -100 to 100 */
+    float frequency_penalty; /* the same for each time that they occur */
+    float typical_p;         /* keep those whose surprise is nearest to the expected one, the fewest
+                                whose probabilities sum to p; 1: all */
+    float top_n_sigma;       /* keep logits within n standard deviations of the best; 0: all */
+    float xtc_probability; /* how often the choices that reach xtc_threshold are excluded, except */
+    float xtc_threshold;   /* for the least likely of them; 0 and any: off */
+    /* A token that would go on with a repetition of L tokens (L >= allowed_length) loses multiplier
+     * * base^(L - allowed_length); multiplier 0: off. */
+    float dry_multiplier, dry_base;
+    uint32_t dry_allowed_length;
+    int32_t dry_last_n; /* how many tokens are searched; -1: all */
+    /* Texts that a repetition does not reach across; copied. NULL: newline, ":", "\"" and "*"; none
+     * with n_dry_breakers 0 and any other pointer. */
+    const char *const *dry_breakers;
+    size_t n_dry_breakers;
+    int mirostat; /* 2: instead of all that cuts, hold the surprise of tokens near tau; 0: off */
+    float mirostat_tau, mirostat_eta;  /* bits per token; how fast to steer there */
+    const glim_logit_bias *logit_bias; /* copied */
+    size_t n_logit_bias;
+    /* Names with ';' between, as in the default. A sampler that is not named is not used; copied.
+     * NULL: "penalties;dry;top_n_sigma;top_k;typ_p;top_p;min_p;xtc;temperature". */
+    const char *samplers;
+    uint32_t min_keep;   /* what cuts leaves at least this many tokens */
+    uint32_t n_logprobs; /* keep log-probabilities of the drawn and the n likeliest tokens, at most
+                            100: glim_logprobs; 0: none */
 } glim_generation;
 
-/* temp 0.8, top_k 40, top_p 0.95, min_p 0.05, no penalty (window 64), seed 0, no limit. */
+/* temp 0.8, top_k 40, top_p 0.95, min_p 0.05, no penalties (window 64), seed 0, no limit. All else
+ * is off; xtc_threshold 0.1, dry_base 1.75, dry_allowed_length 2, dry_last_n -1, mirostat_tau 5,
+ * mirostat_eta 0.1 wait for their samplers to be switched on. */
 GLIM_API glim_generation glim_generation_default(void);
-/* GLIM_ARG names a value out of range (NaN included) and changes nothing. */
+/* The same with what the model's file asks for (general.sampling.*): what its sessions begin with.
+ * Texts are valid until the model is closed. */
+GLIM_API glim_generation glim_model_generation(const glim_model *model);
+/* GLIM_ARG names a value out of range (NaN included) and changes nothing. Forgets what
+ * glim_logprobs knows. */
 GLIM_API int glim_set_generation(glim_session *session, const glim_generation *params);
 
 /* Queues a text as it is, with the beginning-of-text token if the session is empty and the model
@@ -241,8 +283,24 @@ GLIM_API int glim_next(glim_session *session, const char **text, size_t *len);
 enum glim_end { GLIM_END_NONE, GLIM_END_TOKEN, GLIM_END_STOP, GLIM_END_LIMIT, GLIM_END_CONTEXT };
 GLIM_API enum glim_end glim_end_reason(const glim_session *session);
 
+/* Another answer to the prompt of the last one: takes the session back to the prompt's end, whose
+ * keys and values are used again, and adds one to the seed. Answer i to a prompt is thus what seed
+ * + i gives. GLIM_ARG: no prompt was queued since the session was opened or taken back. */
+GLIM_API int glim_next_answer(glim_session *session);
+
 /* The lower-level form: a token drawn from the last row of logits, not yet queued. */
 GLIM_API int glim_sample(glim_session *session, int32_t *id);
+
+typedef struct {
+    int32_t id;
+    float
+        logprob; /* natural logarithm of the model's own probability, before any sampler; finite */
+} glim_logprob;
+/* What was kept when the token at position pos of glim_tokens was drawn: entry 0 is that token, the
+ * other *n - 1 are the likeliest ones, best first. pos = number of tokens: the last token drawn, if
+ * it was not queued (an end token, or glim_sample's). NULL and *n 0 for tokens that were not drawn.
+ * Valid until the next call. */
+GLIM_API const glim_logprob *glim_logprobs(const glim_session *session, size_t pos, size_t *n);
 
 /* Tokens processed and the time it took, since the session was opened. */
 typedef struct {

@@ -1,4 +1,5 @@
 /* The public API: handles around the inner structs, and argument checks. */
+#include "run/sample_meta.h"
 #include "run/session.h"
 #include "text/answer.h"
 
@@ -17,6 +18,7 @@ struct glim_model {
     struct vocab *vocab;     /* NULL: vocab_err says why; only text functions need it */
     struct turns *turns;     /* NULL: turns_err says why; only glim_chat needs it */
     glim_err vocab_err, turns_err;
+    struct sample_meta sampling;
 };
 
 struct glim_session {
@@ -81,6 +83,16 @@ static int open_text(glim_model *m, glim_err *err) {
     return rc == GLIM_NOMEM ? fail(err, rc, "%s", m->turns_err.msg) : GLIM_OK;
 }
 
+static void open_sampling(glim_model *m) {
+    const struct engine *g = m->loaded.engine;
+    sample_meta(&m->sampling, &m->loaded.model.gguf);
+    if (!m->sampling.unused[0] || !g->log) return;
+    char text[400];
+    snprintf(text, sizeof text, "%.120s: %s; it is not used", m->loaded.model.name,
+             m->sampling.unused);
+    g->log(g->log_ud, text);
+}
+
 int glim_model_open(glim_model **out, glim_engine *engine, const char *path, glim_err *err) {
     if (!out || !engine || !path) {
         return fail(err, GLIM_ARG, "glim_model_open: out, engine or path is NULL");
@@ -100,6 +112,7 @@ int glim_model_open(glim_model **out, glim_engine *engine, const char *path, gli
         glim_model_close(m);
         return rc;
     }
+    open_sampling(m);
     *out = m;
     return GLIM_OK;
 }
@@ -155,13 +168,42 @@ bool glim_token_is_end(const glim_model *model, int32_t id) {
 
 /* ---- Session --------------------------------------------------------------------------------- */
 
+/* How a token is spelled, for samplers that look at the text. */
+static struct str token_spelling(const void *vocab, i32 id) {
+    return vocab_piece(vocab, id, VOCAB_SPECIAL);
+}
+
+/* Takes params over, or changes nothing. */
+static int set_generation(glim_session *s, const glim_generation *params, glim_err *err) {
+    struct sample_setup setup;
+    int rc = sampler_prepare(&s->s.sampler, params, &setup, err);
+    if (rc < 0) return rc;
+    if (s->answer.s) rc = answer_set(&s->answer, params, err);
+    if (rc < 0)
+        arena_free(&setup.arena);
+    else
+        sampler_adopt(&s->s.sampler, params, &setup);
+    return rc;
+}
+
 glim_generation glim_generation_default(void) {
     return (glim_generation){.temp = 0.8f,
                              .top_k = 40,
                              .top_p = 0.95f,
                              .min_p = 0.05f,
                              .repeat_penalty = 1,
-                             .repeat_last_n = 64};
+                             .repeat_last_n = 64,
+                             .typical_p = 1,
+                             .xtc_threshold = 0.1f,
+                             .dry_base = 1.75f,
+                             .dry_allowed_length = 2,
+                             .dry_last_n = -1,
+                             .mirostat_tau = 5,
+                             .mirostat_eta = 0.1f};
+}
+
+glim_generation glim_model_generation(const glim_model *model) {
+    return model->sampling.gen;
 }
 
 int glim_session_open(glim_session **out, glim_model *model, const glim_session_params *params,
@@ -176,8 +218,11 @@ int glim_session_open(glim_session **out, glim_model *model, const glim_session_
         mem_put(model->alloc, s, sizeof *s);
         return rc;
     }
-    s->s.gen = glim_generation_default();
-    if (model->vocab) rc = answer_open(&s->answer, &s->s, model->vocab, err);
+    if (model->vocab) {
+        s->s.sampler.texts = (struct dry_texts){token_spelling, model->vocab};
+        rc = answer_open(&s->answer, &s->s, model->vocab, err);
+    }
+    if (rc == GLIM_OK) rc = set_generation(s, &model->sampling.gen, err);
     if (rc < 0) {
         glim_session_close(s);
         return rc;
@@ -258,13 +303,18 @@ static int enter_text(glim_session *s) {
 int glim_set_generation(glim_session *session, const glim_generation *params) {
     struct session *s = enter(session);
     if (!params) return fail(&s->err, GLIM_ARG, "glim_set_generation: params is NULL");
-    int rc = sample_check(params, &s->err);
-    if (rc == GLIM_OK && session->answer.s) rc = answer_set(&session->answer, params, &s->err);
-    if (rc < 0) return rc;
-    s->gen = *params;
-    s->gen.stops = NULL; /* the answer has copies */
-    s->gen.n_stops = 0;
-    return GLIM_OK;
+    return set_generation(session, params, &s->err);
+}
+
+int glim_next_answer(glim_session *session) {
+    int rc = enter_text(session);
+    return rc < 0 ? rc : answer_again(&session->answer, &session->s.err);
+}
+
+const glim_logprob *glim_logprobs(const glim_session *session, size_t pos, size_t *n) {
+    size_t count;
+    const struct session *s = &session->s;
+    return sampler_logprobs(&s->sampler, pos, s->n_ids, n ? n : &count);
 }
 
 int glim_prompt(glim_session *session, const char *text, size_t len, unsigned flags) {

@@ -10,19 +10,51 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_V = 700 };
+enum { MAX_V = 700, MAX_CTX = 64 };
 
-static struct candidate work[MAX_V];
-static u8 marks[MAX_V];
+static struct sampler sampler;
+static struct arena memory;
 
+static int set_up(void **state) {
+    (void)state;
+    arena_init(&memory, &mem_libc);
+    return sampler_open(&sampler, MAX_V, MAX_CTX, &memory, NULL);
+}
+static int tear_down(void **state) {
+    (void)state;
+    sampler_close(&sampler);
+    arena_free(&memory);
+    return 0;
+}
+
+/* Everything off. */
 static glim_generation plain(f32 temp) {
-    return (glim_generation){.temp = temp, .top_p = 1, .repeat_penalty = 1};
+    glim_generation p = glim_generation_default();
+    p.temp = temp;
+    p.top_k = 0;
+    p.top_p = 1;
+    p.min_p = 0;
+    return p;
+}
+
+/* Behind n tokens ids. */
+static int try(const glim_generation *p, const f32 *logits, u32 v, const i32 *ids, u32 n, u64 pos,
+               i32 *id, glim_err *e) {
+    struct sample_setup setup;
+    sampler.vocab = v;
+    int rc = sampler_prepare(&sampler, p, &setup, e);
+    if (rc < 0) return rc;
+    sampler_adopt(&sampler, p, &setup);
+    rc = sample(&sampler, logits, ids, n, pos, id, e);
+    for (u32 i = 0; i < MAX_V; i++)
+        assert_int_equal(sampler.counts[i], 0);
+    return rc;
 }
 
 static i32 draw(const glim_generation *p, const f32 *logits, u32 v, u64 pos) {
     glim_err e = {0};
     i32 id = -1;
-    if (sample(p, logits, v, NULL, 0, pos, work, marks, &id, &e)) fail_test("%s", e.msg);
+    if (try(p, logits, v, NULL, 0, pos, &id, &e)) fail_test("%s", e.msg);
     assert_in_range(id, 0, v - 1);
     return id;
 }
@@ -257,8 +289,7 @@ static void test_not_finite(void **state) {
                 i32 id = 77;
                 char want[80];
                 logits[at] = cases[i].bad;
-                assert_int_equal(sample(&p, logits, 5, NULL, 0, 123, work, marks, &id, &e),
-                                 GLIM_NUMERIC);
+                assert_int_equal(try(&p, logits, 5, NULL, 0, 123, &id, &e), GLIM_NUMERIC);
                 snprintf(want, sizeof want, "token %u at position 123 is %s", at, cases[i].word);
                 assert_non_null(strstr(e.msg, want));
                 assert_int_equal(id, 77);
@@ -269,7 +300,7 @@ static void test_not_finite(void **state) {
     glim_generation p = plain(1);
     glim_err e = {0};
     i32 id = 77;
-    assert_int_equal(sample(&p, none, 3, NULL, 0, 9, work, marks, &id, &e), GLIM_NUMERIC);
+    assert_int_equal(try(&p, none, 3, NULL, 0, 9, &id, &e), GLIM_NUMERIC);
     assert_non_null(strstr(e.msg, "position 9"));
     assert_int_equal(id, 77);
 }
@@ -300,11 +331,9 @@ static void test_penalty(void **state) {
         }
         glim_err e = {0};
         i32 id;
-        assert_int_equal(sample(&p, logits, 40, recent, n, round, work, marks, &id, &e), 0);
+        assert_int_equal(try(&p, logits, 40, recent, n, round, &id, &e), 0);
         reference_kept(&p, changed, 40, &k);
         assert_int_equal(id, p.temp == 0 ? k.c[0].id : reference_draw(&p, &k, round));
-        for (u32 i = 0; i < MAX_V; i++)
-            assert_int_equal(marks[i], 0);
     }
 }
 
@@ -320,7 +349,7 @@ static void test_penalty_of_extremes(void **state) {
             glim_err e = {0};
             i32 id;
             p.repeat_penalty = penalties[i];
-            assert_int_equal(sample(&p, logits, 4, recent, 3, pos, work, marks, &id, &e), 0);
+            assert_int_equal(try(&p, logits, 4, recent, 3, pos, &id, &e), 0);
             assert_int_equal(id, i == 0 ? 0 : 2);
         }
     }
@@ -331,7 +360,7 @@ static void test_penalty_of_extremes(void **state) {
         glim_err e = {0};
         i32 id;
         p.repeat_penalty = 100;
-        assert_int_equal(sample(&p, all_low, 2, recent, 2, pos, work, marks, &id, &e), 0);
+        assert_int_equal(try(&p, all_low, 2, recent, 2, pos, &id, &e), 0);
         seen |= 1u << id;
     }
     assert_int_equal(seen, 3);
@@ -393,5 +422,5 @@ int main(void) {
         cmocka_unit_test(test_penalty),           cmocka_unit_test(test_penalty_of_extremes),
         cmocka_unit_test(test_parameters),
     };
-    return cmocka_run_group_tests_name("sample", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("sample", tests, set_up, tear_down);
 }

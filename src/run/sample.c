@@ -1,27 +1,226 @@
-/* Samplers. Order: repetition penalty, top-k, top-p, min-p, temperature, draw.
- * Nucleus sampling: Holtzman et al. 2019, arXiv 1904.09751; min-p: Nguyen et al. 2024,
- * arXiv 2407.01082; repetition penalty: Keskar et al. 2019, arXiv 1909.05858. */
+/* The chain of samplers and its state. */
 #include "run/sample.h"
 
 #include <float.h>
 #include <math.h>
+#include <stddef.h>
+#include <string.h>
 
-static int check(const char *name, f32 v, f32 lo, f32 hi, glim_err *e) {
-    if (v >= lo && v <= hi) return GLIM_OK; /* false for NaN */
-    return fail(e, GLIM_ARG, "%s is %g; must be %g to %g", name, (f64)v, (f64)lo, (f64)hi);
+/* ---- Names ----------------------------------------------------------------------------------- */
+
+/* llama.cpp's names, which files and people use; the default order is that of enum sample_step. */
+static const char *const step_names[SAMPLE_STEPS] = {
+    "penalties", "dry", "top_n_sigma", "top_k", "typ_p", "top_p", "min_p", "xtc", "temperature"};
+static const struct {
+    const char *name;
+    u8 step;
+} step_aliases[] = {
+    {"typical_p", SAMPLE_TYPICAL}, {"typical", SAMPLE_TYPICAL}, {"temp", SAMPLE_TEMP}};
+
+static i32 find_step(struct str word) {
+    for (u32 i = 0; i < SAMPLE_STEPS; i++) {
+        if (str_is(word, step_names[i])) return (i32)i;
+    }
+    for (u32 i = 0; i < COUNT(step_aliases); i++) {
+        if (str_is(word, step_aliases[i].name)) return step_aliases[i].step;
+    }
+    return -1;
+}
+
+int sample_order_parse(struct sample_order *o, const char *names, char *unknown, size_t cap,
+                       glim_err *e) {
+    *o = (struct sample_order){0};
+    for (; !names && o->n < SAMPLE_STEPS; o->n++)
+        o->step[o->n] = (u8)o->n;
+    if (unknown) unknown[0] = 0;
+    for (const char *p = names; p && *p;) {
+        struct str word = {p, strcspn(p, ";,")};
+        p += word.n + (p[word.n] != 0);
+        i32 step = find_step(word);
+        if (step < 0 && unknown) {
+            size_t n = MIN(word.n, cap - 1);
+            if (unknown[0]) continue;
+            memcpy(unknown, word.p, n);
+            unknown[n] = 0;
+            continue;
+        }
+        if (step < 0) {
+            return fail(e, GLIM_ARG,
+                        "samplers: '%.*s' is none of penalties, dry, top_n_sigma, top_k, typ_p, "
+                        "top_p, min_p, xtc, temperature",
+                        (int)MIN(word.n, 40u), word.p);
+        }
+        if (memchr(o->step, step, o->n)) {
+            return fail(e, GLIM_ARG, "samplers: '%s' is named twice; each may be named once",
+                        step_names[step]);
+        }
+        o->step[o->n++] = (u8)step;
+    }
+    return GLIM_OK;
+}
+
+void sample_order_text(const struct sample_order *o, char text[SAMPLE_ORDER_TEXT]) {
+    size_t n = 0;
+    for (u32 i = 0; i < o->n; i++) {
+        const char *name = step_names[o->step[i]];
+        if (i) text[n++] = ';';
+        memcpy(text + n, name, strlen(name));
+        n += strlen(name);
+    }
+    text[n] = 0;
+}
+
+/* ---- Checks ---------------------------------------------------------------------------------- */
+
+#define SAMPLE_REAL(name, lo, hi)                                                                  \
+    { #name, offsetof(glim_generation, name), lo, hi }
+static const struct {
+    const char *name;
+    size_t at;
+    f32 lo, hi;
+} reals[] = {
+    SAMPLE_REAL(temp, 0, 1000),
+    SAMPLE_REAL(top_p, 0, 1),
+    SAMPLE_REAL(min_p, 0, 1),
+    SAMPLE_REAL(repeat_penalty, 0.01f, 100),
+    SAMPLE_REAL(presence_penalty, -100, 100),
+    SAMPLE_REAL(frequency_penalty, -100, 100),
+    SAMPLE_REAL(typical_p, 0, 1),
+    SAMPLE_REAL(top_n_sigma, 0, 1000),
+    SAMPLE_REAL(xtc_probability, 0, 1),
+    SAMPLE_REAL(xtc_threshold, 0, 1),
+    SAMPLE_REAL(dry_multiplier, 0, 100),
+    SAMPLE_REAL(dry_base, 1, 100),
+    SAMPLE_REAL(mirostat_tau, 0, 100),
+    SAMPLE_REAL(mirostat_eta, 0, 1),
+};
+
+enum { MOST_LOGPROBS = 100 };
+
+static int check_texts(const glim_generation *p, glim_err *e) {
+    for (size_t i = 0; p->dry_breakers && i < p->n_dry_breakers; i++) {
+        if (p->dry_breakers[i] && *p->dry_breakers[i]) continue;
+        return fail(e, GLIM_ARG, "dry_breakers: text %zu is %s; each must have a byte at least", i,
+                    p->dry_breakers[i] ? "empty" : "NULL");
+    }
+    struct sample_order order;
+    return sample_order_parse(&order, p->samplers, NULL, 0, e);
 }
 
 int sample_check(const glim_generation *p, glim_err *e) {
-    int rc;
-    if ((rc = check("temp", p->temp, 0, 1000, e)) < 0 ||
-        (rc = check("top_p", p->top_p, 0, 1, e)) < 0 ||
-        (rc = check("min_p", p->min_p, 0, 1, e)) < 0 ||
-        (rc = check("repeat_penalty", p->repeat_penalty, 0.01f, 100, e)) < 0) {
-        return rc;
+    for (u32 i = 0; i < COUNT(reals); i++) {
+        f32 v;
+        memcpy(&v, (const char *)p + reals[i].at, sizeof v);
+        if (v >= reals[i].lo && v <= reals[i].hi) continue; /* false for NaN */
+        return fail(e, GLIM_ARG, "%s is %g; must be %g to %g", reals[i].name, (f64)v,
+                    (f64)reals[i].lo, (f64)reals[i].hi);
     }
     if (p->top_k < 0) return fail(e, GLIM_ARG, "top_k is %d; must be 0 or more", p->top_k);
-    return GLIM_OK;
+    if (p->dry_last_n < -1) {
+        return fail(e, GLIM_ARG, "dry_last_n is %d; must be -1 (all) or more", p->dry_last_n);
+    }
+    if (p->mirostat != 0 && p->mirostat != 2) {
+        return fail(e, GLIM_ARG, "mirostat is %d; must be 0 (off) or 2", p->mirostat);
+    }
+    if (p->n_logprobs > MOST_LOGPROBS) {
+        return fail(e, GLIM_ARG, "n_logprobs is %u; must be 0 to %d", p->n_logprobs, MOST_LOGPROBS);
+    }
+    if (p->n_logit_bias && !p->logit_bias) {
+        return fail(e, GLIM_ARG, "logit_bias is NULL, n_logit_bias %zu", p->n_logit_bias);
+    }
+    for (size_t i = 0; i < p->n_logit_bias; i++) {
+        f32 bias = p->logit_bias[i].bias;
+        if (bias == -INFINITY || (bias >= -1000 && bias <= 1000)) continue;
+        return fail(e, GLIM_ARG, "logit_bias of token %d is %g; must be -1000 to 1000 or -infinity",
+                    p->logit_bias[i].id, (f64)bias);
+    }
+    return check_texts(p, e);
 }
+
+/* ---- Setting up ------------------------------------------------------------------------------ */
+
+int sampler_open(struct sampler *s, u32 vocab, u32 n_ctx, struct arena *arena, glim_err *e) {
+    *s = (struct sampler){.gen = glim_generation_default(),
+                          .vocab = vocab,
+                          .n_ctx = n_ctx,
+                          .work = arena_array(arena, vocab, sizeof *s->work),
+                          .counts = arena_array(arena, vocab, sizeof *s->counts),
+                          .mu = arena_array(arena, (u64)n_ctx + 1, sizeof *s->mu)};
+    arena_init(&s->setup.arena, arena->alloc);
+    sample_order_parse(&s->setup.order, NULL, NULL, 0, NULL);
+    if (s->work && s->counts && s->mu) return GLIM_OK;
+    return fail(e, GLIM_NOMEM, "out of memory (sampler)");
+}
+
+void sampler_close(struct sampler *s) {
+    if (s->setup.arena.alloc) arena_free(&s->setup.arena);
+}
+
+static int prepare_dry(const struct sampler *s, const glim_generation *p,
+                       struct sample_setup *setup, glim_err *e) {
+    /* Their author's choice: what structures a text rather than repeats in it. */
+    static const char *const usual[] = {"\n", ":", "\"", "*"};
+    if (p->dry_multiplier == 0) return GLIM_OK;
+    const char *const *breaks = p->dry_breakers ? p->dry_breakers : usual;
+    size_t n = p->dry_breakers ? p->n_dry_breakers : COUNT(usual);
+    if (n && !s->texts.fn) {
+        return fail(e, GLIM_UNSUPPORTED,
+                    "DRY's breakers are texts, and how this model spells its tokens is not known; "
+                    "set dry_breakers to none");
+    }
+    return dry_open(&setup->dry, breaks, n, s->n_ctx, &setup->arena, e);
+}
+
+static int prepare_rest(const struct sampler *s, const glim_generation *p,
+                        struct sample_setup *setup, glim_err *e) {
+    struct arena *arena = &setup->arena;
+    for (size_t i = 0; i < p->n_logit_bias; i++) {
+        i32 id = p->logit_bias[i].id;
+        if (id >= 0 && (u32)id < s->vocab) continue;
+        return fail(e, GLIM_ARG, "logit_bias: token %d; the vocabulary has ids 0 to %u", id,
+                    s->vocab - 1);
+    }
+    if (p->n_logit_bias) {
+        setup->bias = arena_array(arena, p->n_logit_bias, sizeof *setup->bias);
+        if (!setup->bias) return fail(e, GLIM_NOMEM, "out of memory (logit bias)");
+        memcpy(setup->bias, p->logit_bias, p->n_logit_bias * sizeof *setup->bias);
+        setup->n_bias = (u32)p->n_logit_bias;
+    }
+    if (p->n_logprobs) {
+        u64 rows = (u64)s->n_ctx + 1;
+        setup->n_kept = arena_array(arena, rows, sizeof *setup->n_kept);
+        setup->logprobs = arena_array(arena, rows * (p->n_logprobs + 1), sizeof *setup->logprobs);
+        if (!setup->n_kept || !setup->logprobs) {
+            return fail(e, GLIM_NOMEM, "out of memory (%u log-probabilities for %u tokens)",
+                        p->n_logprobs, s->n_ctx);
+        }
+    }
+    return prepare_dry(s, p, setup, e);
+}
+
+int sampler_prepare(const struct sampler *s, const glim_generation *p, struct sample_setup *setup,
+                    glim_err *e) {
+    *setup = (struct sample_setup){0};
+    arena_init(&setup->arena, s->setup.arena.alloc);
+    int rc = sample_check(p, e);
+    if (rc == GLIM_OK) rc = sample_order_parse(&setup->order, p->samplers, NULL, 0, e);
+    if (rc == GLIM_OK) rc = prepare_rest(s, p, setup, e);
+    if (rc < 0) arena_free(&setup->arena);
+    return rc;
+}
+
+void sampler_adopt(struct sampler *s, const glim_generation *p, const struct sample_setup *setup) {
+    arena_free(&s->setup.arena);
+    s->setup = *setup;
+    s->gen = *p;
+    s->gen.stops = s->gen.dry_breakers = NULL;
+    s->gen.logit_bias = NULL;
+    s->gen.samplers = NULL;
+    s->gen.n_stops = s->gen.n_dry_breakers = s->gen.n_logit_bias = 0;
+    s->drawn.there = false; /* its state was that of other settings */
+}
+
+/* ---- Draws ----------------------------------------------------------------------------------- */
 
 /* SplitMix64's finaliser: every output bit depends on every input bit. */
 static u64 mix(u64 x) {
@@ -32,125 +231,157 @@ static u64 mix(u64 x) {
     return x ^ x >> 31;
 }
 
+static u64 draw_bits(u64 seed, u64 pos) {
+    return mix(mix(seed + 0x9e3779b97f4a7c15u) ^ mix(pos * 0x9e3779b97f4a7c15u + 1));
+}
+
 f64 sample_draw(u64 seed, u64 pos) {
-    u64 bits = mix(mix(seed + 0x9e3779b97f4a7c15u) ^ mix(pos * 0x9e3779b97f4a7c15u + 1));
-    return (f64)(bits >> 11) * 0x1p-53;
+    return (f64)(draw_bits(seed, pos) >> 11) * 0x1p-53;
 }
 
-/* Order of candidates: likelier first, then the lower id, so that ties do not depend on heaps. */
-static bool before(struct candidate a, struct candidate b) {
-    return a.logit > b.logit || (a.logit == b.logit && a.id < b.id);
+f64 sample_draw_xtc(u64 seed, u64 pos) {
+    return (f64)(mix(draw_bits(seed, pos) + 0x9e3779b97f4a7c15u) >> 11) * 0x1p-53;
 }
 
-static void sift(struct candidate *heap, u32 n, u32 i) {
-    for (;;) {
-        u32 child = 2 * i + 1;
-        if (child >= n) return;
-        if (child + 1 < n && before(heap[child + 1], heap[child])) child++;
-        if (!before(heap[child], heap[i])) return;
-        struct candidate c = heap[i];
-        heap[i] = heap[child];
-        heap[child] = c;
-        i = child;
-    }
-}
+/* ---- The chain ------------------------------------------------------------------------------- */
 
-static void heapify(struct candidate *heap, u32 n) {
-    for (u32 i = n / 2; i-- > 0;)
-        sift(heap, n, i);
-}
-
-/* Takes the best candidate off a heap of *n: it moves behind the heap's new end. */
-static struct candidate pop(struct candidate *heap, u32 *n) {
-    struct candidate best = heap[0];
-    heap[0] = heap[--*n];
-    heap[*n] = best;
-    sift(heap, *n, 0);
-    return best;
-}
-
-/* Probability of c relative to the likeliest. */
-static f64 weight(struct candidate c, f32 best) {
-    return exp((f64)c.logit - (f64)best);
-}
-
-/* Cuts candidates so that the kept ones, best first, lie at the end of work, in reverse: kept i is
- * work[v - 1 - i]. Returns how many. */
-static u32 keep(const glim_generation *p, struct candidate *work, u32 v) {
-    u32 heap = v, k = p->top_k > 0 && (u32)p->top_k < v ? (u32)p->top_k : v;
-    heapify(work, v);
-    f32 best = work[0].logit;
-    f64 total = 0;
-    if (p->top_p < 1) {
-        if (k < v) { /* probabilities are among the top k */
-            while (v - heap < k)
-                total += weight(pop(work, &heap), best);
-        } else {
-            for (u32 i = 0; i < v; i++)
-                total += weight(work[i], best);
-        }
-    }
-    u32 n = 0;
-    for (f64 sum = 0; n < k; n++) {
-        if (n > 0 && p->top_p < 1 && sum >= (f64)p->top_p * total) break;
-        struct candidate c = n < v - heap ? work[v - 1 - n] : pop(work, &heap);
-        f64 w = weight(c, best);
-        if (n > 0 && (w < (f64)p->min_p || w == 0)) break;
-        sum += w;
-    }
-    return n;
-}
-
-static void penalise(const glim_generation *p, struct candidate *work, const i32 *recent, u32 n,
-                     u8 *marks) {
-    if (p->repeat_penalty == 1) return;
-    for (u32 i = 0; i < n; i++) {
-        struct candidate *c = &work[recent[i]];
-        if (marks[recent[i]]) continue; /* once per token, however often it occurred */
-        marks[recent[i]] = 1;
-        if (c->logit == -INFINITY) continue;
-        f32 x = c->logit > 0 ? c->logit / p->repeat_penalty : c->logit * p->repeat_penalty;
-        c->logit = MAX(MIN(x, FLT_MAX), -FLT_MAX); /* an infinite one would have no difference */
-    }
-    for (u32 i = 0; i < n; i++)
-        marks[recent[i]] = 0;
-}
-
-int sample(const glim_generation *p, const f32 *logits, u32 v, const i32 *recent, u32 n, u64 pos,
-           struct candidate *work, u8 *marks, i32 *id, glim_err *e) {
-    u32 finite = 0;
+static int check_logits(const f32 *logits, u32 v, u64 pos, glim_err *e) {
     for (u32 i = 0; i < v; i++) {
-        if (isnan(logits[i]) || logits[i] == INFINITY) {
-            return fail(e, GLIM_NUMERIC, "the logit of token %u at position %llu is %s", i,
-                        (unsigned long long)pos, isnan(logits[i]) ? "NaN" : "infinite");
-        }
-        finite += logits[i] != -INFINITY;
-        work[i] = (struct candidate){logits[i], (i32)i};
+        if (!isnan(logits[i]) && logits[i] != INFINITY) continue;
+        return fail(e, GLIM_NUMERIC, "the logit of token %u at position %llu is %s", i,
+                    (unsigned long long)pos, isnan(logits[i]) ? "NaN" : "infinite");
     }
-    if (finite == 0) {
-        return fail(e, GLIM_NUMERIC, "no token is possible at position %llu",
-                    (unsigned long long)pos);
-    }
-    penalise(p, work, recent, n, marks);
-    struct candidate best = work[0];
-    if (p->temp < 1e-6f) { /* below that the likeliest has all probability */
-        for (u32 i = 1; i < v; i++)
-            best = before(work[i], best) ? work[i] : best;
-        *id = best.id;
-        return GLIM_OK;
-    }
-    u32 n_kept = keep(p, work, v);
-    const struct candidate *kept = work + v - 1; /* downwards */
-    f64 total = 0;
-    for (u32 i = 0; i < n_kept; i++) {
-        total += exp(((f64)kept[-(i64)i].logit - (f64)kept->logit) / (f64)p->temp);
-    }
-    f64 left = sample_draw(p->seed, pos) * total;
-    u32 i = 0;
-    for (; i + 1 < n_kept; i++) {
-        left -= exp(((f64)kept[-(i64)i].logit - (f64)kept->logit) / (f64)p->temp);
-        if (left < 0) break;
-    }
-    *id = kept[-(i64)i].id;
     return GLIM_OK;
+}
+
+/* Cuts, which mirostat takes the place of. */
+static void cut(const glim_generation *p, u8 step, u64 pos, struct candidates *c) {
+    u32 keep = p->min_keep;
+    switch (step) {
+    case SAMPLE_TOP_N_SIGMA:
+        if (p->top_n_sigma > 0) cut_top_n_sigma(c, (f64)p->top_n_sigma, keep);
+        return;
+    case SAMPLE_TOP_K:
+        if (p->top_k > 0) cut_top_k(c, (u32)p->top_k, keep);
+        return;
+    case SAMPLE_TYPICAL:
+        if (p->typical_p < 1) cut_typical(c, (f64)p->typical_p, keep);
+        return;
+    case SAMPLE_TOP_P:
+        if (p->top_p < 1) cut_top_p(c, (f64)p->top_p, keep);
+        return;
+    case SAMPLE_MIN_P:
+        if (p->min_p > 0) cut_min_p(c, (f64)p->min_p, keep);
+        return;
+    case SAMPLE_XTC:
+        if (sample_draw_xtc(p->seed, pos) < (f64)p->xtc_probability)
+            cut_xtc(c, (f64)p->xtc_threshold, keep);
+    }
+}
+
+static void run_chain(struct sampler *s, struct candidates *c, const i32 *ids, u32 n, u64 pos,
+                      bool greedy) {
+    const glim_generation *p = &s->gen;
+    u32 recent = MIN(p->repeat_last_n, n);
+    /* Exactly these values are "off". */
+    bool penalties =
+        p->repeat_penalty != 1 || p->presence_penalty != 0 || p->frequency_penalty != 0;
+    for (u32 i = 0; i < s->setup.order.n; i++) {
+        u8 step = s->setup.order.step[i];
+        if (step == SAMPLE_PENALTIES) {
+            if (penalties) repeat_penalties(p, c, ids + n - recent, recent, s->counts);
+        } else if (step == SAMPLE_DRY) {
+            if (p->dry_multiplier > 0) dry_apply(&s->setup.dry, p, &s->texts, c, ids, n, s->counts);
+        } else if (greedy) {
+            continue;
+        } else if (step == SAMPLE_TEMP) {
+            c->beta = 1 / (f64)p->temp;
+        } else if (p->mirostat == 0) {
+            cut(p, step, pos, c);
+        }
+    }
+}
+
+/* The paper measures surprise by the model's distribution, before the cut. */
+static struct candidate draw_mirostat(struct sampler *s, struct candidates *c, u64 pos) {
+    const glim_generation *p = &s->gen;
+    f64 total = candidates_total(c), tau = (f64)p->mirostat_tau;
+    f64 mu = s->mu[pos] != 0 ? (f64)s->mu[pos] : 2 * tau;
+    struct candidate top = candidates_top(c);
+    cut_surprise(c, mu, total, p->min_keep);
+    struct candidate chosen = candidates_draw(c, sample_draw(p->seed, pos));
+    f64 surprise = log2(total / candidates_weight(c, chosen, top));
+    mu -= (f64)p->mirostat_eta * (surprise - tau);
+    s->drawn.mu = mu == 0 ? FLT_MIN : (f32)mu; /* 0 stands for the beginning */
+    return chosen;
+}
+
+/* The log-softmax of the row, with the maximum taken off first. */
+static void keep_logprobs(struct sampler *s, const f32 *logits, u64 pos, i32 id) {
+    u32 most = s->gen.n_logprobs, n = 0;
+    glim_logprob *row = s->setup.logprobs + pos * (most + 1), *top = row + 1;
+    for (u32 i = 0; i < s->vocab; i++) {
+        if (logits[i] == -INFINITY || (n == most && logits[i] <= top[n - 1].logprob)) continue;
+        u32 at = n < most ? n++ : n - 1;
+        for (; at > 0 && top[at - 1].logprob < logits[i]; at--)
+            top[at] = top[at - 1];
+        top[at] = (glim_logprob){(i32)i, logits[i]};
+    }
+    f64 best = (f64)top[0].logprob, total = 0;
+    for (u32 i = 0; i < s->vocab; i++)
+        total += exp((f64)logits[i] - best);
+    row[0] = (glim_logprob){id, logits[id]};
+    for (u32 i = 0; i <= n; i++)
+        row[i].logprob = (f32)MAX((f64)row[i].logprob - best - log(total), -(f64)FLT_MAX);
+    s->setup.n_kept[pos] = n + 1;
+}
+
+static i32 choose(struct sampler *s, struct candidates *c, const i32 *ids, u32 n, u64 pos) {
+    const glim_generation *p = &s->gen;
+    bool greedy = p->temp < 1e-6f; /* below that the likeliest has all probability */
+    run_chain(s, c, ids, n, pos, greedy);
+    if (greedy) return candidates_top(c).id;
+    if (p->mirostat == 2) return draw_mirostat(s, c, pos).id;
+    return candidates_draw(c, sample_draw(p->seed, pos)).id;
+}
+
+int sample(struct sampler *s, const f32 *logits, const i32 *ids, u32 n, u64 pos, i32 *id,
+           glim_err *e) {
+    struct candidates c;
+    int rc = check_logits(logits, s->vocab, pos, e);
+    if (rc < 0) return rc;
+    candidates_fill(&c, s->work, logits, s->vocab);
+    for (u32 i = 0; i < s->setup.n_bias; i++)
+        s->work[s->setup.bias[i].id].logit += s->setup.bias[i].bias;
+    if (candidates_top(&c).logit == -INFINITY) {
+        return fail(e, GLIM_NUMERIC, "no token is possible at position %llu%s",
+                    (unsigned long long)pos, s->setup.n_bias ? ", with logit_bias as it is" : "");
+    }
+    s->drawn.mu = 0;
+    *id = choose(s, &c, ids, n, pos);
+    s->drawn.there = true;
+    s->drawn.pos = (u32)pos;
+    s->drawn.id = *id;
+    if (s->setup.logprobs) keep_logprobs(s, logits, pos, *id);
+    return GLIM_OK;
+}
+
+/* ---- State of positions ---------------------------------------------------------------------- */
+
+void sampler_fed(struct sampler *s, u32 pos, i32 id) {
+    bool is_drawn = s->drawn.there && s->drawn.pos == pos && s->drawn.id == id;
+    s->mu[pos + 1] = is_drawn ? s->drawn.mu : 0;
+    if (!is_drawn && s->setup.n_kept) s->setup.n_kept[pos] = 0;
+    s->drawn.there = false;
+}
+
+void sampler_rewound(struct sampler *s, u32 n) {
+    s->drawn.there = false;
+    dry_rewound(&s->setup.dry, n);
+}
+
+const glim_logprob *sampler_logprobs(const struct sampler *s, size_t pos, u32 n_ids, size_t *n) {
+    bool there = pos < n_ids || (pos == n_ids && s->drawn.there && s->drawn.pos == pos);
+    *n = s->setup.n_kept && there ? s->setup.n_kept[pos] : 0;
+    return *n ? s->setup.logprobs + pos * (s->gen.n_logprobs + 1) : NULL;
 }

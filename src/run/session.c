@@ -88,11 +88,11 @@ static int allocate(struct session *s, const glim_session_params *p, glim_err *e
     s->wanted = arena_array(a, s->n_ctx, sizeof *s->wanted);
     s->rows = arena_array(a, s->n_batch, sizeof *s->rows);
     s->out_rows = arena_array(a, s->max_logits, sizeof *s->out_rows);
-    s->work = arena_array(a, s->vocab, sizeof *s->work);
-    s->marks = arena_array(a, s->vocab, sizeof *s->marks);
-    if (!s->ids || !s->wanted || !s->rows || !s->out_rows || !s->work || !s->marks) {
+    if (!s->ids || !s->wanted || !s->rows || !s->out_rows) {
         return fail(e, GLIM_NOMEM, "out of memory (session)");
     }
+    rc = sampler_open(&s->sampler, s->vocab, s->n_ctx, a, e);
+    if (rc < 0) return rc;
     bool f16 = p->kv == GLIM_KV_F16;
     struct kv_cache *cache = &l->caches[f16];
     if (!cache->layers) rc = kv_cache_init(cache, &l->model, f16, &l->engine->alloc, e);
@@ -127,6 +127,7 @@ int session_open(struct session *s, struct loaded *l, const glim_session_params 
 }
 
 void session_close(struct session *s) {
+    sampler_close(&s->sampler);
     kv_seq_free(&s->kv);
     arena_free(&s->arena);
 }
@@ -166,6 +167,7 @@ int session_feed(struct session *s, const i32 *ids, size_t n, int logits) {
                     s->vocab - 1);
     }
     for (size_t i = 0; i < n; i++) {
+        sampler_fed(&s->sampler, s->n_ids, ids[i]);
         s->ids[s->n_ids] = ids[i];
         s->wanted[s->n_ids++] =
             logits == GLIM_LOGITS_ALL || (logits == GLIM_LOGITS_LAST && i + 1 == n);
@@ -227,6 +229,7 @@ int session_rewind(struct session *s, size_t n) {
     s->running = false; /* a pass in flight is given up; its positions are written again */
     s->n_ids = (u32)n;
     s->n_logits = 0;
+    sampler_rewound(&s->sampler, s->n_ids);
     u32 keep = MIN(s->n_done, s->n_ids);
     s->n_done = kv_seq_truncate(&s->kv, keep);
     /* Where a sliding window has moved on too far, the tokens kept are processed again. */
@@ -243,7 +246,6 @@ int session_sample(struct session *s, i32 *id) {
     if (s->n_logits == 0) {
         return fail(&s->err, GLIM_ARG, "there are no logits: feed tokens and step first");
     }
-    u32 n = MIN(s->gen.repeat_last_n, s->n_done);
-    return sample(&s->gen, session_logits(s, s->n_logits - 1), s->vocab, s->ids + s->n_done - n, n,
-                  s->n_done, s->work, s->marks, id, &s->err);
+    return sample(&s->sampler, session_logits(s, s->n_logits - 1), s->ids, s->n_done, s->n_done, id,
+                  &s->err);
 }

@@ -38,9 +38,7 @@ struct session {
     u32 n_rows_read; /* of tables read by id, since they were last dropped */
     u32 n_logits;    /* rows that the last finished pass gave */
 
-    glim_generation gen;
-    struct candidate *work; /* [vocab] */
-    u8 *marks;              /* [vocab] */
+    struct sampler sampler;
     glim_stats stats;
     glim_err err;
 };

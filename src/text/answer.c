@@ -55,13 +55,30 @@ int answer_feed(struct answer *a, const i32 *ids, u64 n, glim_err *e) {
         return fail(e, GLIM_ARG, "the prompt is empty, and the model has no token to begin with");
     }
     begin(a);
+    a->n_prompt = 0;
     /* With the begin token they must fit too; the refusal comes before ids are looked at. */
     if (lead && n + 1 > s->n_ctx) return session_feed(s, ids, n + 1, GLIM_LOGITS_LAST);
     if (lead) {
         int rc = session_feed(s, &a->v->begin, 1, n ? GLIM_LOGITS_NONE : GLIM_LOGITS_LAST);
         if (rc < 0) return rc;
     }
-    return session_feed(s, ids, n, GLIM_LOGITS_LAST);
+    int rc = session_feed(s, ids, n, GLIM_LOGITS_LAST);
+    if (rc == GLIM_OK) a->n_prompt = s->n_ids;
+    return rc;
+}
+
+/* The prompt's last token is processed again, for its logits. */
+int answer_again(struct answer *a, glim_err *e) {
+    struct session *s = a->s;
+    u32 n = a->n_prompt;
+    if (n == 0 || n > s->n_ids) {
+        return fail(e, GLIM_ARG, "another answer: no prompt was queued since the last rewind");
+    }
+    i32 last = s->ids[n - 1];
+    begin(a);
+    s->sampler.gen.seed++;
+    int rc = session_rewind(s, n - 1);
+    return rc < 0 ? rc : session_feed(s, &last, 1, GLIM_LOGITS_LAST);
 }
 
 /* Encodes spans into ids of their own and queues them. */

@@ -13,6 +13,7 @@ struct answer {
     struct arena arena;    /* stop strings */
     struct stop *stop;
     u32 max_tokens, n_tokens; /* of this answer; max 0: no limit */
+    u32 n_prompt;             /* tokens in front of it; 0: none was queued */
     struct utf8_stream utf8;
     struct str piece;  /* bytes of the last token not yet turned into characters */
     struct str out[2]; /* text that may be shown, not yet handed out */
@@ -34,6 +35,9 @@ int answer_prompt(struct answer *a, struct str text, u32 flags, glim_err *e);
 /* Queues turns and opens the assistant's; after earlier turns only what is new. */
 int answer_chat(struct answer *a, const struct turns *t, const glim_message *messages, size_t n,
                 glim_err *e);
+
+/* As glim_next_answer. */
+int answer_again(struct answer *a, glim_err *e);
 
 /* As glim_next; errors go to s->err. Allocates nothing. */
 int answer_next(struct answer *a, struct str *text);
