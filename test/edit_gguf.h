@@ -41,7 +41,9 @@ struct edit {
         EDIT_DIMS,   /* the tensor has these dims; its values are cut or padded with zeros */
         EDIT_TYPE,   /* the tensor's F32 values are stored as `u` (ggml's number) */
         EDIT_FILL,   /* all values are f (F32) */
+        EDIT_SCALE,  /* F32 values times f; only rows dims[0] .. dims[1] of each matrix, if not 0 */
         EDIT_ADD,    /* a new tensor of these dims; value i is f sin(i + 1) */
+        EDIT_COPY,   /* a new tensor s of the rows dims[0] .. dims[1] of each of its matrices */
     } as;
     u32 u;
     f32 f;
@@ -124,6 +126,11 @@ static inline bool edit_one(struct edit_tensor *t, const struct edit *e) {
     if (e->as == EDIT_DROP) return false;
     if (e->as == EDIT_RENAME) snprintf(t->name, sizeof t->name, "%s", e->s);
     if (e->as == EDIT_DIMS) edit_values(t, e, t->bytes);
+    for (u64 i = 0; e->as == EDIT_SCALE && i < n; i++) {
+        u64 row = i / t->dims[0] % t->dims[1];
+        f32 *x = (f32 *)(void *)t->data + i;
+        if (!e->dims[1] || (row >= e->dims[0] && row < e->dims[1])) *x *= e->f;
+    }
     for (u64 i = 0; e->as == EDIT_FILL && i < n; i++)
         memcpy(t->data + 4 * i, &e->f, 4);
     if (e->as == EDIT_TYPE) {
@@ -139,6 +146,23 @@ static inline bool edit_one(struct edit_tensor *t, const struct edit *e) {
         t->type = e->u;
     }
     return true;
+}
+
+/* The tensor that EDIT_COPY makes. */
+static inline void edit_copy(struct edit_tensor *t, const struct gguf_tensor *from,
+                             const struct edit *e) {
+    u64 rows = e->dims[1] - e->dims[0], pitch = from->bytes / (from->dims[1] * from->dims[2]);
+    *t = (struct edit_tensor){.type = from->type, .n_dims = from->n_dims};
+    snprintf(t->name, sizeof t->name, "%s", e->s);
+    memcpy(t->dims, from->dims, sizeof t->dims);
+    t->dims[1] = rows;
+    t->bytes = rows * pitch * from->dims[2];
+    t->data = malloc(t->bytes + 1);
+    assert_non_null(t->data);
+    for (u64 i = 0; i < from->dims[2]; i++) {
+        memcpy(t->data + i * rows * pitch, from->data + (i * from->dims[1] + e->dims[0]) * pitch,
+               rows * pitch);
+    }
 }
 
 static inline void edit_write_kv(struct gguf_writer *w, const struct edit *e) {
@@ -190,7 +214,8 @@ static inline struct temp edit_gguf(const char *from, const struct edit *e, u32 
         memcpy(to_t->data, from_t->data, from_t->bytes);
         bool keep = true;
         for (u32 j = 0; j < n; j++) {
-            if (e[j].tensor && e[j].as != EDIT_ADD && str_is(from_t->name, e[j].tensor))
+            bool made = e[j].as == EDIT_ADD || e[j].as == EDIT_COPY;
+            if (e[j].tensor && !made && str_is(from_t->name, e[j].tensor))
                 keep = edit_one(to_t, &e[j]) && keep;
         }
         if (keep)
@@ -199,7 +224,9 @@ static inline struct temp edit_gguf(const char *from, const struct edit *e, u32 
             free(to_t->data);
     }
     for (u32 j = 0; j < n; j++) {
-        if (!e[j].tensor || e[j].as != EDIT_ADD) continue;
+        if (!e[j].tensor) continue;
+        if (e[j].as == EDIT_COPY) edit_copy(&t[n_t++], gguf_tensor(&g, e[j].tensor), &e[j]);
+        if (e[j].as != EDIT_ADD) continue;
         t[n_t] = (struct edit_tensor){0};
         snprintf(t[n_t].name, sizeof t[n_t].name, "%s", e[j].tensor);
         edit_values(&t[n_t++], &e[j], 0);

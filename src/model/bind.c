@@ -18,10 +18,14 @@ __attribute__((format(printf, 2, 3))) static void misfit(struct model *m, const 
 }
 
 void model_note(struct model *m, const char *fmt, ...) {
+    char text[160];
     va_list args;
     va_start(args, fmt);
-    vsnprintf(m->note, sizeof m->note, fmt, args);
+    vsnprintf(text, sizeof text, fmt, args);
     va_end(args);
+    size_t n = strlen(m->note);
+    if (strstr(m->note, text)) return;
+    snprintf(m->note + n, sizeof m->note - n, "%s%s", n ? "; " : "", text);
 }
 
 /* What is asked of a tensor: n matrices, one after the other. */

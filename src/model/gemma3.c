@@ -91,4 +91,4 @@ static void gemma3_build(struct build *b, const struct model *m) {
     if (w->softcap > 0) b->p->output = block_softcap(b, b->p->output, w->softcap);
 }
 
-const struct arch gemma3_arch = {"gemma3", 0, gemma3_bind, gemma3_build};
+const struct arch gemma3_arch = {"gemma3", ARCH_TOWERS, 1e-6f, gemma3_bind, gemma3_build};

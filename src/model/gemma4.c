@@ -247,4 +247,4 @@ static void gemma4_build(struct build *b, const struct model *m) {
     if (w->softcap > 0) b->p->output = block_softcap(b, b->p->output, w->softcap);
 }
 
-const struct arch gemma4_arch = {"gemma4", ARCH_TOWERS, gemma4_bind, gemma4_build};
+const struct arch gemma4_arch = {"gemma4", ARCH_TOWERS, 1e-6f, gemma4_bind, gemma4_build};

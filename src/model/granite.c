@@ -16,4 +16,4 @@ static int granite_bind(struct model *m, glim_err *e) {
     return dense_bind(m, &how, e);
 }
 
-const struct arch granite_arch = {"granite", 0, granite_bind, dense_build};
+const struct arch granite_arch = {"granite", 0, 1e-5f, granite_bind, dense_build};

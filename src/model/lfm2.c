@@ -39,6 +39,26 @@ static const struct weight *lfm2_bind_taps(struct model *m, u32 layer, u32 n_tap
     return w;
 }
 
+/* Keys that models so far do without: what they would change must not go unseen. */
+static int read_expert_weights(struct model *m, struct experts *x, glim_err *e) {
+    bool norm = true;
+    f32 scale, *by;
+    int rc = gguf_bool(&m->gguf, "lfm2moe.expert_weights_norm", &norm, e);
+    if (rc < 0 && rc != GLIM_NOT_FOUND) return rc;
+    if (!norm) {
+        return fail(e, GLIM_UNSUPPORTED, "%s: lfm2moe.expert_weights_norm is false: not supported",
+                    m->name);
+    }
+    if ((rc = model_f32_or(m, "expert_weights_scale", 1, &scale, e)) < 0) return rc;
+    if (scale == 1) return GLIM_OK;
+    struct weight *w = model_constant(m, "expert_weights_scale", 1, x->n, &by);
+    if (!w) return fail(e, GLIM_NOMEM, "%s: out of memory (experts)", m->name);
+    for (u32 i = 0; i < x->n; i++)
+        by[i] = scale;
+    x->scale = w;
+    return GLIM_OK;
+}
+
 static int lfm2_bind_experts(struct model *m, struct experts *x, u32 layer, glim_err *e) {
     u32 gating;
     int rc;
@@ -57,7 +77,7 @@ static int lfm2_bind_experts(struct model *m, struct experts *x, u32 layer, glim
     model_reads(m, x->gate, x->used * x->stride);
     model_reads(m, x->up, x->used * x->stride);
     model_reads(m, x->down, x->used * m->hp.d);
-    return GLIM_OK;
+    return read_expert_weights(m, x, e);
 }
 
 /* Files exist whose feed_forward_length is that before rounding: the tensor is right. */
@@ -94,6 +114,22 @@ static int lfm2_bind_layer(struct model *m, struct lfm2 *w, u32 i, u32 n_dense, 
     return GLIM_OK;
 }
 
+/* The final norm goes by either name. A file that has both may mean one thing only. */
+static int bind_norm(struct model *m, const struct weight **norm, glim_err *e) {
+    u32 d = m->hp.d;
+    const struct weight *old = model_weight_opt(m, 1, d, "output_norm.weight");
+    *norm = old ? model_weight_opt(m, 1, d, "token_embd_norm.weight")
+                : model_weight(m, 1, d, "token_embd_norm.weight");
+    if (old && *norm && memcmp(old->data, (*norm)->data, d * sizeof(f32)) != 0) {
+        return fail(e, GLIM_FORMAT,
+                    "%s: 'output_norm.weight' and 'token_embd_norm.weight' differ, and a model has "
+                    "one final norm",
+                    m->name);
+    }
+    if (old) *norm = old;
+    return GLIM_OK;
+}
+
 static int lfm2_bind(struct model *m, glim_err *e) {
     const struct hparams *hp = &m->hp;
     struct lfm2 *w = arena_get(&m->arena, sizeof *w + hp->n_layers * sizeof w->layers[0]);
@@ -105,9 +141,7 @@ static int lfm2_bind(struct model *m, glim_err *e) {
     }
     if (rc < 0) return rc;
     w->token_embd = model_weight(m, hp->vocab, hp->d, "token_embd.weight");
-    /* The final norm has either name. */
-    bool old = gguf_tensor(&m->gguf, "output_norm.weight") != NULL;
-    w->norm = model_weight(m, 1, hp->d, old ? "output_norm.weight" : "token_embd_norm.weight");
+    if ((rc = bind_norm(m, &w->norm, e)) < 0) return rc;
     w->output = model_weight_opt(m, hp->vocab, hp->d, "output.weight");
     if (!w->output) w->output = w->token_embd;
     for (u32 i = 0; i < hp->n_layers; i++) {
@@ -155,5 +189,6 @@ static void lfm2_build(struct build *b, const struct model *m) {
     b->p->output = block_linear(b, &y, w->output, NULL);
 }
 
-const struct arch lfm2_arch = {"lfm2", ARCH_KV_ZERO, lfm2_bind, lfm2_build};
-const struct arch lfm2moe_arch = {"lfm2moe", ARCH_KV_ZERO, lfm2_bind, lfm2_build};
+const struct arch lfm2_arch = {"lfm2", ARCH_KV_ZERO | ARCH_TOWERS, 1e-5f, lfm2_bind, lfm2_build};
+const struct arch lfm2moe_arch = {"lfm2moe", ARCH_KV_ZERO | ARCH_TOWERS, 1e-5f, lfm2_bind,
+                                  lfm2_build};

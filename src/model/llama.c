@@ -8,4 +8,4 @@ static int llama_bind(struct model *m, glim_err *e) {
     return dense_bind(m, &how, e);
 }
 
-const struct arch llama_arch = {"llama", 0, llama_bind, dense_build};
+const struct arch llama_arch = {"llama", 0, 1e-5f, llama_bind, dense_build};

@@ -85,7 +85,7 @@ static int read_hparams(struct model *m, glim_err *e) {
         (rc = model_u32(m, "attention.head_count", 1, 65536, &hp->n_heads, e)) < 0 ||
         (rc = per_layer(m, "feed_forward_length", 1, 1u << 24, &hp->ff, e)) < 0 ||
         (rc = model_u32_or(m, "attention.sliding_window", 0, 1u << 28, 0, &hp->window, e)) < 0 ||
-        (rc = model_f32_or(m, "attention.layer_norm_rms_epsilon", 1e-5f, &hp->eps, e)) < 0) {
+        (rc = model_f32_or(m, "attention.layer_norm_rms_epsilon", m->arch->eps, &hp->eps, e)) < 0) {
         return rc;
     }
     if (hp->eps < 0) {

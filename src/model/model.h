@@ -33,6 +33,7 @@ enum {
 struct arch {
     const char *name; /* general.architecture */
     u32 flags;        /* ARCH_* */
+    f32 eps;          /* of norms where a file has no key for it */
     /* Binds weights; what it returns is handed to build as m->weights. */
     int (*bind)(struct model *m, glim_err *e);
     /* Appends the forward pass to b->p. */
@@ -55,7 +56,7 @@ struct model {
     u64 table_bytes;       /* of weight_bytes, tables of which only tokens' rows are read */
     const struct weight *tables[2]; /* these */
     u32 n_tables;
-    char note[160]; /* of model_note; empty if there is nothing to tell */
+    char note[320]; /* of model_note; empty if there is nothing to tell */
     /* while binding */
     bool *used;
     u32 n_wrong;
@@ -95,7 +96,7 @@ __attribute__((format(printf, 5, 6))) const struct weight *
 model_experts_opt(struct model *m, u32 n, u32 rows, u32 cols, const char *fmt, ...);
 /* A constant made at load, [rows, cols] of F32 to be filled in; NULL when out of memory. */
 struct weight *model_constant(struct model *m, const char *name, u32 rows, u32 cols, f32 **data);
-/* Notes something that a person should hear; the last note wins. */
+/* Notes something that a person should hear. Said twice, it is noted once. */
 __attribute__((format(printf, 2, 3))) void model_note(struct model *m, const char *fmt, ...);
 /* A decoded token reads this many rows of w, not all (experts). NULL is fine. */
 void model_reads(struct model *m, const struct weight *w, u32 rows);

@@ -11,4 +11,4 @@ static int qwen2_bind(struct model *m, glim_err *e) {
     return dense_bind(m, &how, e);
 }
 
-const struct arch qwen2_arch = {"qwen2", 0, qwen2_bind, dense_build};
+const struct arch qwen2_arch = {"qwen2", 0, 1e-6f, qwen2_bind, dense_build};

@@ -11,4 +11,4 @@ static int qwen3_bind(struct model *m, glim_err *e) {
     return dense_bind(m, &how, e);
 }
 
-const struct arch qwen3_arch = {"qwen3", 0, qwen3_bind, dense_build};
+const struct arch qwen3_arch = {"qwen3", 0, 1e-6f, qwen3_bind, dense_build};

@@ -19,7 +19,7 @@ int loaded_open(struct loaded *l, struct engine *g, const char *path, glim_err *
     *l = (struct loaded){.engine = g};
     int rc = model_open(&l->model, path, &g->alloc, e);
     if (rc == GLIM_OK && l->model.note[0] && g->log) {
-        char text[400];
+        char text[600];
         snprintf(text, sizeof text, "%s: %s", l->model.name, l->model.note);
         g->log(g->log_ud, text);
     }
