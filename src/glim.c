@@ -284,6 +284,7 @@ const int32_t *glim_tokens(const glim_session *session, size_t *n) {
 }
 
 int glim_rewind(glim_session *session, size_t n) {
+    if (n < session->answer.n_prompt) session->answer.n_prompt = 0;
     return session_rewind(enter(session), n);
 }
 

@@ -450,7 +450,8 @@ def show_tells_what_a_model_is_made_of():
     s = Store()
     params = {"temperature": 0.25, "top_k": 7, "top_p": 0.5, "min_p": 0.125, "seed": 42, "num_ctx": 64,
               "num_predict": 5, "repeat_penalty": 1.5, "repeat_last_n": -1, "stop": ["<a>", "<b>"],
-              "num_gpu": 99, "mirostat": 0}
+              "num_gpu": 99, "mirostat": 1, "mirostat_tau": 3,
+              "typical_p": 0.75, "presence_penalty": 0.5, "frequency_penalty": -0.5}
     template = "".join(f"{{{{ line {i} }}}}\n" for i in range(30))
     s.add("tiny:latest", s.layer("template", template.encode()), s.layer("system", b"Be \x1b kind."),
           s.layer("params", json.dumps(params).encode()), s.layer("license", b"\n\nMIT License\n\nText.\n"),
@@ -459,7 +460,8 @@ def show_tells_what_a_model_is_made_of():
     text = glim("show", "tiny", store=s, code=0, quiet=True).text
     for words in ["llama, ", "F32, context 1024", "temp 0.25, top-k 7, top-p 0.5, min-p 0.125", "seed 42",
                   "ctx-size 64", "n-predict 5", "repeat-penalty 1.5", 'stop "<a>"', "{{ line 7 }}",
-                  "without effect: num_gpu, mirostat", "Be ? kind.", "license\n  MIT License\n",
+                  "without effect: num_gpu, mirostat 1",
+                  "typical-p 0.75", "presence-penalty 0.5, frequency-penalty -0.5", "Be ? kind.", "license\n  MIT License\n",
                   "license\n  Apache License\n", "projector", "not known: application/x-other", "second"]:
         assert words in text, (words, text)
     assert "line 9" not in text and "\x1b" not in text, text

@@ -88,7 +88,8 @@ static int allocate(struct session *s, const glim_session_params *p, glim_err *e
     s->wanted = arena_array(a, s->n_ctx, sizeof *s->wanted);
     s->rows = arena_array(a, s->n_batch, sizeof *s->rows);
     s->out_rows = arena_array(a, s->max_logits, sizeof *s->out_rows);
-    if (!s->ids || !s->wanted || !s->rows || !s->out_rows) {
+    s->kept = arena_array(a, s->vocab, sizeof *s->kept);
+    if (!s->ids || !s->wanted || !s->rows || !s->out_rows || !s->kept) {
         return fail(e, GLIM_NOMEM, "out of memory (session)");
     }
     rc = sampler_open(&s->sampler, s->vocab, s->n_ctx, a, e);
@@ -190,6 +191,7 @@ static void begin_pass(struct session *s) {
     kv_seq_extend(&s->kv, s->n_done + t);
     s->at = 0;
     s->n_logits = 0;
+    s->recalled = false;
     s->running = true;
 }
 
@@ -229,6 +231,7 @@ int session_rewind(struct session *s, size_t n) {
     s->running = false; /* a pass in flight is given up; its positions are written again */
     s->n_ids = (u32)n;
     s->n_logits = 0;
+    s->recalled = false;
     sampler_rewound(&s->sampler, s->n_ids);
     u32 keep = MIN(s->n_done, s->n_ids);
     s->n_done = kv_seq_truncate(&s->kv, keep);
@@ -239,7 +242,18 @@ int session_rewind(struct session *s, size_t n) {
 }
 
 const f32 *session_logits(const struct session *s, size_t i) {
-    return i < s->n_logits ? exec_cpu_logits(&s->exec, (u32)i) : NULL;
+    if (i >= s->n_logits) return NULL;
+    return s->recalled ? s->kept : exec_cpu_logits(&s->exec, (u32)i);
+}
+
+void session_keep(struct session *s) {
+    if (s->n_logits && !s->recalled)
+        memcpy(s->kept, session_logits(s, s->n_logits - 1), s->vocab * sizeof *s->kept);
+}
+
+void session_recall(struct session *s) {
+    s->n_logits = 1;
+    s->recalled = true;
 }
 
 int session_sample(struct session *s, i32 *id) {

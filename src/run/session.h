@@ -37,6 +37,8 @@ struct session {
     u64 budget_ns;   /* a step comes back after about this long; tests set 0 */
     u32 n_rows_read; /* of tables read by id, since they were last dropped */
     u32 n_logits;    /* rows that the last finished pass gave */
+    f32 *kept;       /* [vocab] a row for session_recall */
+    bool recalled;   /* it stands in for the last pass's */
 
     struct sampler sampler;
     glim_stats stats;
@@ -54,5 +56,10 @@ int session_step(struct session *s);
 int session_rewind(struct session *s, size_t n);
 const f32 *session_logits(const struct session *s, size_t i);
 int session_sample(struct session *s, i32 *id);
+/* Keeps a copy of the last row of logits; makes the copy the last pass's one row again, until the
+ * next pass. With one pass's logits several answers to a prompt begin alike, which a prompt that is
+ * processed in other cuts would not give. */
+void session_keep(struct session *s);
+void session_recall(struct session *s);
 
 #endif

@@ -56,6 +56,7 @@ int answer_feed(struct answer *a, const i32 *ids, u64 n, glim_err *e) {
     }
     begin(a);
     a->n_prompt = 0;
+    a->begun = a->again = false;
     /* With the begin token they must fit too; the refusal comes before ids are looked at. */
     if (lead && n + 1 > s->n_ctx) return session_feed(s, ids, n + 1, GLIM_LOGITS_LAST);
     if (lead) {
@@ -67,18 +68,17 @@ int answer_feed(struct answer *a, const i32 *ids, u64 n, glim_err *e) {
     return rc;
 }
 
-/* The prompt's last token is processed again, for its logits. */
 int answer_again(struct answer *a, glim_err *e) {
     struct session *s = a->s;
-    u32 n = a->n_prompt;
-    if (n == 0 || n > s->n_ids) {
+    bool fed = !a->begun && s->n_ids != a->n_prompt; /* by hand: its logits were not kept */
+    if (a->n_prompt == 0 || a->n_prompt > s->n_ids || fed) {
         return fail(e, GLIM_ARG, "another answer: no prompt was queued since the last rewind");
     }
-    i32 last = s->ids[n - 1];
-    begin(a);
     s->sampler.gen.seed++;
-    int rc = session_rewind(s, n - 1);
-    return rc < 0 ? rc : session_feed(s, &last, 1, GLIM_LOGITS_LAST);
+    begin(a);
+    if (!a->begun) return GLIM_OK; /* the first one had not drawn anything yet */
+    a->again = true;
+    return session_rewind(s, a->n_prompt);
 }
 
 /* Encodes spans into ids of their own and queues them. */
@@ -148,6 +148,11 @@ static int next_token(struct answer *a) {
     }
     int rc = session_step(s);
     if (rc != GLIM_OK) return rc;
+    if (s->n_ids == a->n_prompt && a->again) session_recall(s);
+    if (s->n_ids == a->n_prompt && !a->begun) {
+        session_keep(s);
+        a->begun = true;
+    }
     i32 id;
     rc = session_sample(s, &id);
     if (rc < 0) return rc;

@@ -14,6 +14,7 @@ struct answer {
     struct stop *stop;
     u32 max_tokens, n_tokens; /* of this answer; max 0: no limit */
     u32 n_prompt;             /* tokens in front of it; 0: none was queued */
+    bool begun, again;        /* the prompt's logits are kept; and to be used again */
     struct utf8_stream utf8;
     struct str piece;  /* bytes of the last token not yet turned into characters */
     struct str out[2]; /* text that may be shown, not yet handed out */

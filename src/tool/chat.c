@@ -305,6 +305,7 @@ static int with_engine(struct chat *c, glim_engine *engine) {
     glim_session_params p = {.exact = c->g.exact};
     int rc = glim_model_open(&model, engine, c->o.model, &e);
     if (rc == GLIM_OK) rc = glim_chat_check(model, &e);
+    if (rc == GLIM_OK) generate_with_model(&c->g, &c->o, model);
     if (rc == GLIM_OK) p.n_ctx = generate_context(&c->g, &c->o, model);
     if (rc == GLIM_OK) rc = glim_session_plan(model, &p, &plan, &e);
     if (rc == GLIM_OK) rc = glim_session_open(&c->session, model, &p, &e);
@@ -346,7 +347,7 @@ static int chat_main(const struct command *command, int argc, char **argv) {
         code = with_engine(&c, engine);
     }
     glim_engine_close(engine);
-    free((void *)c.g.stops.p);
+    generate_free(&c.g);
     return code;
 }
 

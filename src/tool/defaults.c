@@ -10,7 +10,7 @@ void defaults_init(struct defaults *d) {
     *d = (struct defaults){.gen = glim_generation_default(), .n_predict = -1};
 }
 
-enum value_kind { VALUE_REAL, VALUE_U32, VALUE_I32, VALUE_SEED, VALUE_STOPS };
+enum value_kind { VALUE_REAL, VALUE_U32, VALUE_I32, VALUE_MIROSTAT, VALUE_SEED, VALUE_STOPS };
 
 /* Ranges are those of the program's flags, and below them the values that mean "off" or "all" to
  * Ollama, which are brought to ours after reading. */
@@ -27,6 +27,12 @@ static const struct key {
     {"repeat_penalty", VALUE_REAL, offsetof(struct defaults, gen.repeat_penalty), 0.01, 100},
     {"repetition_penalty", VALUE_REAL, offsetof(struct defaults, gen.repeat_penalty), 0.01, 100},
     {"repeat_last_n", VALUE_U32, offsetof(struct defaults, gen.repeat_last_n), -1, 1 << 28},
+    {"typical_p", VALUE_REAL, offsetof(struct defaults, gen.typical_p), 0, 1},
+    {"presence_penalty", VALUE_REAL, offsetof(struct defaults, gen.presence_penalty), -100, 100},
+    {"frequency_penalty", VALUE_REAL, offsetof(struct defaults, gen.frequency_penalty), -100, 100},
+    {"mirostat", VALUE_MIROSTAT, offsetof(struct defaults, gen.mirostat), 0, 2},
+    {"mirostat_tau", VALUE_REAL, offsetof(struct defaults, gen.mirostat_tau), 0, 100},
+    {"mirostat_eta", VALUE_REAL, offsetof(struct defaults, gen.mirostat_eta), 0, 1},
     {"num_ctx", VALUE_U32, offsetof(struct defaults, n_ctx), 1, 1 << 28},
     {"num_predict", VALUE_I32, offsetof(struct defaults, n_predict), -2, INT32_MAX},
     {"seed", VALUE_SEED, offsetof(struct defaults, gen.seed), -1, 0x1p62},
@@ -67,6 +73,11 @@ static int take_stops(struct defaults *d, const json_t *v, struct arena *arena, 
     return GLIM_OK;
 }
 
+static void note_unused(struct defaults *d, const char *name) {
+    size_t n = strlen(d->unused);
+    snprintf(d->unused + n, sizeof d->unused - n, "%s%.40s", n ? ", " : "", name);
+}
+
 static int take_number(struct defaults *d, const struct key *k, const json_t *v, glim_err *e) {
     if (!json_is_number(v)) {
         return fail(e, GLIM_FORMAT, "parameter '%s' is %s; a number is due", k->name, type_name(v));
@@ -87,16 +98,26 @@ static int take_number(struct defaults *d, const struct key *k, const json_t *v,
     case VALUE_I32:
         *(i32 *)to = (i32)x;
         break;
+    case VALUE_MIROSTAT: /* version 1 assumes that words follow Zipf's law; only 2 is built in */
+        if (x == 1) note_unused(d, "mirostat 1");
+        *(int *)to = x == 2 ? 2 : 0;
+        break;
     default: /* a seed below zero is "any" */
         d->seeded = x >= 0;
         if (d->seeded) *(u64 *)to = json_is_integer(v) ? (u64)json_integer_value(v) : (u64)x;
+        if (!d->seeded) return GLIM_OK;
     }
+    d->set |= 1u << (k - keys);
     return GLIM_OK;
 }
 
-static void note_unused(struct defaults *d, const char *name) {
-    size_t n = strlen(d->unused);
-    snprintf(d->unused + n, sizeof d->unused - n, "%s%.40s", n ? ", " : "", name);
+_Static_assert(offsetof(struct defaults, gen) == 0, "offsets in keys are those in gen too");
+void defaults_over(const struct defaults *d, glim_generation *gen) {
+    for (size_t i = 0; i < COUNT(keys); i++) {
+        const struct key *k = &keys[i];
+        if (!(d->set >> i & 1) || k->at >= sizeof *gen) continue; /* not set, or not of sampling */
+        memcpy((char *)gen + k->at, (const char *)d + k->at, k->kind == VALUE_SEED ? 8 : 4);
+    }
 }
 
 int defaults_take(struct defaults *d, const json_t *params, struct arena *arena, glim_err *e) {

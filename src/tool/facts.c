@@ -58,6 +58,7 @@ static void find_facts(struct facts *f, const struct gguf *g) {
         f->n_params += d[0] * d[1] * d[2] * d[3]; /* a product that the reader checked */
     }
     find_quant(f, g);
+    sample_meta(&f->sampling, g);
 }
 
 int facts_read(struct facts *f, const char *path, glim_err *e) {

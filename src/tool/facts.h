@@ -3,7 +3,7 @@
 #ifndef TOOL_FACTS_H
 #define TOOL_FACTS_H
 
-#include "base/base.h"
+#include "run/sample_meta.h"
 
 enum facts_role { FACTS_MODEL, FACTS_PROJECTOR, FACTS_ADAPTER };
 
@@ -13,6 +13,7 @@ struct facts {
     char quant[24];       /* "Q4_K_M": of general.file_type, else the type with the most bytes */
     u32 n_ctx;            /* ARCH.context_length; 0: not said */
     u64 n_params;         /* of all tensors */
+    struct sample_meta sampling;
 };
 
 /* Reads the header only; works for architectures that cannot be run. */

@@ -1,9 +1,14 @@
 /* Flags and settings of the commands that generate. */
 #include "tool/generate.h"
 
+#include "run/sample.h"
 #include "tool/pick.h"
 
+#include <errno.h>
+#include <math.h>
+#include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 struct generation_options generate_defaults(void) {
@@ -19,27 +24,119 @@ static const struct defaults *brought(const struct model_options *o) {
     return o->picked ? &o->picked->defaults : NULL;
 }
 
+void generate_free(struct generation_options *g) {
+    free((void *)g->stops.p);
+    free((void *)g->breakers.p);
+    free((void *)g->biases.p);
+    free((void *)g->gen.logit_bias);
+}
+
+/* "15043+1.5", "15043-2", "15043-inf". */
+static bool parse_bias(const char *text, glim_logit_bias *bias) {
+    char *end;
+    errno = 0;
+    if (*text < '0' || *text > '9') return false;
+    long long id = strtoll(text, &end, 10);
+    if (errno || id > INT32_MAX || (*end != '+' && *end != '-')) return false;
+    const char *number = end;
+    f32 x = strtof(number, &end);
+    *bias = (glim_logit_bias){(i32)id, x};
+    return end > number + 1 && !*end && (x == -INFINITY || (x >= -1000 && x <= 1000));
+}
+
+static bool settle_biases(const struct command *c, struct generation_options *g, int *exit_code) {
+    if (!g->biases.n) return true;
+    glim_logit_bias *bias = calloc(g->biases.n, sizeof *bias);
+    g->gen.logit_bias = bias;
+    g->gen.n_logit_bias = g->biases.n;
+    if (!bias) {
+        options_say("out of memory");
+        *exit_code = TOOL_FAILED;
+        return false;
+    }
+    for (size_t i = 0; i < g->biases.n; i++) {
+        if (parse_bias(g->biases.p[i], &bias[i])) continue;
+        *exit_code = options_misused(c,
+                                     "--logit-bias: '%.60s' is not a token's id and a number from "
+                                     "-1000 to 1000 or -inf, like 15043+1 or 15043-inf",
+                                     g->biases.p[i]);
+        return false;
+    }
+    return true;
+}
+
+/* Flags whose values are texts with a meaning. */
+static bool settle_samplers(const struct command *c, struct generation_options *g, int *exit_code) {
+    struct sample_order order;
+    glim_err e = {0};
+    if (sample_order_parse(&order, g->gen.samplers, NULL, 0, &e) < 0) {
+        *exit_code = options_misused(c, "--%s", e.msg);
+        return false;
+    }
+    if (g->mirostat) g->gen.mirostat = g->mirostat[0] - '0';
+    g->gen.dry_breakers = g->breakers.p;
+    g->gen.n_dry_breakers = g->breakers.n;
+    if (g->breakers.n == 1 && strcmp(g->breakers.p[0], "none") == 0) g->gen.n_dry_breakers = 0;
+    for (size_t i = 0; i < g->breakers.n; i++) {
+        if (*g->breakers.p[i]) continue;
+        *exit_code = options_misused(c, "--dry-sequence-breaker: the text is empty");
+        return false;
+    }
+    return settle_biases(c, g, exit_code);
+}
+
 bool generate_settle(const struct command *c, struct generation_options *g,
                      const struct model_options *o, bool raw, int *exit_code) {
     if (g->n_predict == 0) {
         *exit_code = options_misused(c, "-n 0: ask for a token at least, or -1 for no limit");
         return false;
     }
+    if (!settle_samplers(c, g, exit_code)) return false;
     const struct defaults *d = brought(o);
     if (!d) return true;
-    glim_generation *to = &g->gen;
-    if (!options_given(&to->temp)) to->temp = d->gen.temp;
-    if (!options_given(&to->top_k)) to->top_k = d->gen.top_k;
-    if (!options_given(&to->top_p)) to->top_p = d->gen.top_p;
-    if (!options_given(&to->min_p)) to->min_p = d->gen.min_p;
-    if (!options_given(&to->repeat_penalty)) to->repeat_penalty = d->gen.repeat_penalty;
-    if (!options_given(&to->repeat_last_n)) to->repeat_last_n = d->gen.repeat_last_n;
-    if (!options_given(&to->seed) && d->seeded) to->seed = d->gen.seed;
     if (!options_given(&g->n_predict)) g->n_predict = d->n_predict;
     if (!g->system && !raw) g->system = d->system;
     if (*d->unused && !g->quiet)
         options_say("the model's settings have some that glim does not know: %s", d->unused);
     return true;
+}
+
+#define SETTING(name)                                                                              \
+    { offsetof(glim_generation, name), sizeof(((glim_generation *)0)->name) }
+void generate_with_model(struct generation_options *g, const struct model_options *o,
+                         const glim_model *model) {
+    /* What a flag may set. */
+    static const struct {
+        size_t at, size;
+    } settings[] = {
+        SETTING(temp),           SETTING(top_k),
+        SETTING(top_p),          SETTING(min_p),
+        SETTING(typical_p),      SETTING(top_n_sigma),
+        SETTING(min_keep),       SETTING(xtc_probability),
+        SETTING(xtc_threshold),  SETTING(mirostat_tau),
+        SETTING(mirostat_eta),   SETTING(repeat_penalty),
+        SETTING(repeat_last_n),  SETTING(presence_penalty),
+        SETTING(dry_multiplier), SETTING(frequency_penalty),
+        SETTING(dry_base),       SETTING(dry_allowed_length),
+        SETTING(dry_last_n),     SETTING(samplers),
+        SETTING(seed),
+    };
+    const struct defaults *d = brought(o);
+    glim_generation gen = glim_model_generation(model), *flags = &g->gen;
+    gen.seed = flags->seed; /* the clock's */
+    if (d) defaults_over(d, &gen);
+    for (size_t i = 0; i < COUNT(settings); i++) {
+        const char *from = (const char *)flags + settings[i].at;
+        if (options_given(from)) memcpy((char *)&gen + settings[i].at, from, settings[i].size);
+    }
+    if (g->mirostat) gen.mirostat = flags->mirostat;
+    /* These come from flags only. */
+    gen.n_logprobs = flags->n_logprobs;
+    gen.dry_breakers = flags->dry_breakers;
+    gen.n_dry_breakers = flags->n_dry_breakers;
+    gen.logit_bias = flags->logit_bias;
+    gen.n_logit_bias = flags->n_logit_bias;
+    *flags = gen;
 }
 
 /* The settings' context is often that of another size of the model: unlike a flag, a number above

@@ -259,7 +259,7 @@ static bool store(const struct command *c, const struct option_row *r, const cha
 
 /* ---- Parsing --------------------------------------------------------------------------------- */
 
-enum { MOST_ROWS = 40, HELP_CODE = 1000, ROW_CODE = 1001 };
+enum { MOST_ROWS = 72, HELP_CODE = 1000, ROW_CODE = 1001 };
 
 /* What the flags of this command line set. */
 static const void *given[MOST_ROWS];

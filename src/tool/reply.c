@@ -2,6 +2,7 @@
 #include "tool/reply.h"
 
 #include "base/plat_cpu.h"
+#include "tool/format.h"
 #include "tool/interrupt.h"
 
 #include <string.h>
@@ -78,6 +79,29 @@ const char *reply_reason(const struct reply *r) {
         return "; ended by --stop";
     default:
         return "";
+    }
+}
+
+static void put_logprob(const glim_model *model, const glim_logprob *l) {
+    size_t n;
+    const char *text = glim_token_text(model, l->id, &n);
+    format_quoted((struct str){text, text ? n : 0}, stdout);
+}
+
+void reply_put_logprobs(const struct reply *r, const glim_model *model) {
+    size_t n_all, n;
+    const glim_logprob *row;
+    glim_tokens(r->session, &n_all);
+    printf("\n");
+    for (size_t pos = r->n_before + r->n_prompt; pos <= n_all; pos++) {
+        if (!(row = glim_logprobs(r->session, pos, &n))) continue;
+        printf("%.4f\t", (f64)row->logprob);
+        put_logprob(model, row);
+        for (size_t i = 1; i < n; i++) {
+            printf("\t%.4f ", (f64)row[i].logprob);
+            put_logprob(model, &row[i]);
+        }
+        printf("\n");
     }
 }
 

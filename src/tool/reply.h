@@ -31,6 +31,10 @@ void reply_begin(struct reply *r, glim_session *session, const struct generation
  * does not. */
 enum reply_end reply_stream(struct reply *r, bool whole_line);
 
+/* To stdout, a line for each token of the answer that is complete, its end token too: the
+ * log-probability, the token, then the likeliest ones with theirs, with tabs between. */
+void reply_put_logprobs(const struct reply *r, const glim_model *model);
+
 /* "prompt: 31 tokens, 120.5 tokens/s; answer: ..." */
 void reply_put_speeds(const struct reply *r, FILE *f);
 /* Why the answer stopped before the model ended it, as "; interrupted" and the like; else "". Valid

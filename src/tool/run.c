@@ -15,12 +15,14 @@ struct run {
     struct generation_options g;
     const char *prompt;
     bool raw, special;
+    u32 answers;
     char *text; /* owned: the whole prompt */
     size_t len;
     glim_message
         *messages; /* owned: a system text, turns that the model brings along, the prompt */
     size_t n_messages;
     glim_session *session;
+    const glim_model *model;
 };
 
 /* ---- The prompt ------------------------------------------------------------------------------ */
@@ -101,13 +103,10 @@ static void closing_line(const struct reply *reply) {
     fprintf(stderr, "%s]\n", reply_reason(reply));
 }
 
-static int with_session(struct run *r) {
-    struct reply reply;
-    reply_begin(&reply, r->session, &r->g);
-    int rc = generate_apply(&r->g, &r->o, r->session);
-    if (rc == GLIM_OK) rc = queue_prompt(r);
-    if (rc < 0) return options_failed(glim_session_error(r->session));
-    switch (reply_stream(&reply, isatty(STDOUT_FILENO))) {
+/* One answer, with what belongs under it. An exit code. */
+static int answer(struct run *r, struct reply *reply) {
+    bool more = r->answers > 1 || r->g.gen.n_logprobs;
+    switch (reply_stream(reply, more || isatty(STDOUT_FILENO))) {
     case REPLY_FAILED:
         return options_failed(glim_session_error(r->session));
     case REPLY_UNWRITABLE:
@@ -115,8 +114,27 @@ static int with_session(struct run *r) {
     case REPLY_DONE:
         break;
     }
-    if (!r->g.quiet) closing_line(&reply);
-    return reply.interrupted ? TOOL_INTERRUPTED : TOOL_FINE;
+    if (r->g.gen.n_logprobs) reply_put_logprobs(reply, r->model);
+    if (!options_flush()) return TOOL_FAILED;
+    if (!r->g.quiet) closing_line(reply);
+    return reply->interrupted ? TOOL_INTERRUPTED : TOOL_FINE;
+}
+
+static int with_session(struct run *r) {
+    struct reply reply;
+    reply_begin(&reply, r->session, &r->g);
+    int rc = generate_apply(&r->g, &r->o, r->session);
+    if (rc == GLIM_OK) rc = queue_prompt(r);
+    if (rc < 0) return options_failed(glim_session_error(r->session));
+    int code = answer(r, &reply);
+    for (u32 i = 1; code == TOOL_FINE && i < r->answers; i++) {
+        if (glim_next_answer(r->session) < 0) return options_failed(glim_session_error(r->session));
+        reply_begin(&reply, r->session, &r->g);
+        r->g.gen.seed++; /* as the library does */
+        printf("\n");
+        code = answer(r, &reply);
+    }
+    return code;
 }
 
 static int with_engine(struct run *r, glim_engine *engine) {
@@ -124,7 +142,9 @@ static int with_engine(struct run *r, glim_engine *engine) {
     glim_model *model = NULL;
     glim_session_params p = {.exact = r->g.exact};
     int rc = glim_model_open(&model, engine, r->o.model, &e);
+    if (rc == GLIM_OK) generate_with_model(&r->g, &r->o, model);
     if (rc == GLIM_OK) p.n_ctx = generate_context(&r->g, &r->o, model);
+    r->model = model;
     if (rc == GLIM_OK) rc = glim_session_open(&r->session, model, &p, &e);
     int code = rc < 0 ? options_failed_at(r->o.model, &e) : with_session(r);
     glim_session_close(r->session);
@@ -158,7 +178,7 @@ static int take_arguments(const struct command *c, struct run *r, int argc, char
 }
 
 static int run_main(const struct command *c, int argc, char **argv) {
-    struct run r = {.g = generate_defaults()};
+    struct run r = {.g = generate_defaults(), .answers = 1};
     const struct option_row rows[] = {
         OPTION_MODEL(r.o),
         {'p', "prompt", "TEXT", OPTION_TEXT, &r.prompt, 0, 0, "what to ask"},
@@ -168,13 +188,17 @@ static int run_main(const struct command *c, int argc, char **argv) {
         {0, "special", NULL, OPTION_SWITCH, &r.special, 0, 0,
          "with --raw: names of control tokens are those tokens"},
         OPTION_GENERATION(r.g),
+        {0, "answers", "N", OPTION_U32, &r.answers, 1, 1000,
+         "N answers to the prompt, with the seeds that follow (1)"},
+        {0, "logprobs", "N", OPTION_U32, &r.g.gen.n_logprobs, 0, 100,
+         "then each token's log-probability, and the N likeliest"},
         {0, "quiet", NULL, OPTION_SWITCH, &r.g.quiet, 0, 0, "nothing on stderr but errors"},
         OPTION_ENGINE(r.o),
         OPTION_END,
     };
     int code;
     if (!options_parse(c, rows, &argc, &argv, &code)) {
-        free((void *)r.g.stops.p);
+        generate_free(&r.g);
         return code;
     }
     char *joined = NULL;
@@ -194,7 +218,7 @@ static int run_main(const struct command *c, int argc, char **argv) {
     free(joined);
     free(r.text);
     free(r.messages);
-    free((void *)r.g.stops.p);
+    generate_free(&r.g);
     return code;
 }
 

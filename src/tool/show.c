@@ -37,6 +37,15 @@ struct show {
 
 /* ---- Finding out ----------------------------------------------------------------------------- */
 
+/* What the store says goes above what the model's file says. */
+static void settle_generation(struct show *s) {
+    glim_generation *to = &s->defaults.gen, gen = s->facts.sampling.gen;
+    defaults_over(&s->defaults, &gen);
+    gen.stops = to->stops;
+    gen.n_stops = to->n_stops;
+    *to = gen;
+}
+
 static bool is_text(enum layer_kind kind) {
     return kind == LAYER_TEMPLATE || kind == LAYER_PARAMS || kind == LAYER_SYSTEM ||
            kind == LAYER_LICENSE || kind == LAYER_MESSAGES;
@@ -167,6 +176,18 @@ static void put_parameters(const struct show *s) {
            (f64)g->min_p);
     if (g->repeat_penalty != 1) /* exactly 1 is off */
         printf("  repeat-penalty %g over %u tokens\n", (f64)g->repeat_penalty, g->repeat_last_n);
+    if (g->presence_penalty != 0 || g->frequency_penalty != 0)
+        printf("  presence-penalty %g, frequency-penalty %g\n", (f64)g->presence_penalty,
+               (f64)g->frequency_penalty);
+    if (g->typical_p < 1) printf("  typical-p %g\n", (f64)g->typical_p);
+    if (g->xtc_probability > 0)
+        printf("  xtc-probability %g, xtc-threshold %g\n", (f64)g->xtc_probability,
+               (f64)g->xtc_threshold);
+    if (g->mirostat)
+        printf("  mirostat %d, mirostat-ent %g, mirostat-lr %g\n", g->mirostat,
+               (f64)g->mirostat_tau, (f64)g->mirostat_eta);
+    if (g->samplers) printf("  samplers %s\n", g->samplers);
+    if (*s->facts.sampling.unused) printf("  not used: %s\n", s->facts.sampling.unused);
     if (d->n_ctx) printf("  ctx-size %u\n", d->n_ctx);
     if (d->n_predict > 0) printf("  n-predict %d\n", d->n_predict);
     if (d->seeded) printf("  seed %llu\n", (unsigned long long)g->seed);
@@ -234,6 +255,15 @@ static json_t *parameters_json(const struct defaults *d) {
          set(j, "min_p", format_real((f64)g->min_p)) &&
          set(j, "repeat_penalty", format_real((f64)g->repeat_penalty)) &&
          set(j, "repeat_last_n", json_integer(g->repeat_last_n)) &&
+         set(j, "presence_penalty", format_real((f64)g->presence_penalty)) &&
+         set(j, "frequency_penalty", format_real((f64)g->frequency_penalty)) &&
+         set(j, "typical_p", format_real((f64)g->typical_p)) &&
+         set(j, "xtc_probability", format_real((f64)g->xtc_probability)) &&
+         set(j, "xtc_threshold", format_real((f64)g->xtc_threshold)) &&
+         set(j, "mirostat", json_integer(g->mirostat)) &&
+         set(j, "mirostat_tau", format_real((f64)g->mirostat_tau)) &&
+         set(j, "mirostat_eta", format_real((f64)g->mirostat_eta)) &&
+         set(j, "samplers", text(g->samplers)) &&
          set(j, "seed", d->seeded ? format_u64(g->seed) : json_null()) &&
          set(j, "n_ctx", d->n_ctx ? json_integer(d->n_ctx) : json_null()) &&
          set(j, "n_predict", json_integer(d->n_predict)) && set(j, "stop", json_incref(stops));
@@ -299,6 +329,7 @@ static int show(struct show *s, const char *arg) {
     int code = find(s, arg);
     if (code != TOOL_FINE) return code;
     if (s->model) s->has_facts = facts_read(&s->facts, s->model, &s->why) == GLIM_OK;
+    if (s->has_facts) settle_generation(s);
     if (s->json) {
         code = put_json(s);
     } else {
