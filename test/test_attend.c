@@ -192,6 +192,13 @@ static void shapes(struct rig *r) {
         {"sequences of one", 4, 2, 16, 1, 65, 16, 3, 0.25f, 0},
         {"first token", 4, 2, 16, 1, 1, 0, 2, 0.25f, 0},
         {"sharp", 2, 2, 16, 3, 90, 0, 1, 60, 0}, /* one key takes all */
+        /* Gemma 4's two kinds of layers: heads of 256 in a window, of 512 over all. */
+        {"sliding heads of 256", 8, 8, 256, 3, 90, 20, 1, 0.1f, 0},
+        {"global heads of 512", 8, 2, 512, 3, 90, 0, 1, 0.07f, 0},
+        {"one head of 512 for all", 8, 1, 512, 5, 70, 0, 1, 0.07f, 0},
+        /* Scores of a thousand are capped first, and masked then. */
+        {"far beyond the cap", 2, 1, 32, 5, 80, 0, 1, 400, 50},
+        {"beyond the cap, in a window", 2, 1, 32, 5, 80, 12, 1, 400, 50},
     };
     for (u32 i = 0; i < COUNT(cases); i++) {
         const struct attend_case *k = &cases[i];

@@ -241,6 +241,85 @@ static void test_last_row_only(void **state) {
     golden_close(&g);
 }
 
+/* Rows that nobody asks for stop before the last layers: whichever rows are wanted, each is what it
+ * is when all are. In one pass, so that wanted and unwanted rows go together. */
+static void test_any_rows(void **state) {
+    static const u8 wanted[][N_PROMPT] = {{[0] = 1},
+                                          {[47] = 1},
+                                          {[0] = 1, [47] = 1},
+                                          {[5] = 1, [6] = 1, [7] = 1, [30] = 1},
+                                          {[11] = 1, [23] = 1, [40] = 1, [41] = 1, [46] = 1}};
+    struct golden g;
+    golden_open(&g, state);
+    f32 *all = calloc((size_t)N_PROMPT * g.n_vocab, sizeof *all);
+    struct run r;
+    run_open(&r, &g, 2, NULL, &EXACT);
+    logits_of(&r, g.tokens, 0, N_PROMPT, N_PROMPT, g.n_vocab, all);
+    for (u32 c = 0; c < COUNT(wanted); c++) {
+        ok(&r, glim_rewind(r.session, 0));
+        u32 rows[N_PROMPT], n = 0;
+        for (u32 i = 0; i < N_PROMPT; i++) {
+            ok(&r, glim_feed(r.session, g.tokens + i, 1,
+                             wanted[c][i] ? GLIM_LOGITS_LAST : GLIM_LOGITS_NONE));
+            if (wanted[c][i]) rows[n++] = i;
+        }
+        ok(&r, glim_wait(r.session)); /* one pass of 48 rows */
+        for (u32 i = 0; i < n; i++) {
+            size_t count, at = (size_t)rows[i] * g.n_vocab;
+            const f32 *row = glim_logits(r.session, i, &count);
+            assert_int_equal(count, n);
+            assert_near(row, all + at, g.n_vocab, 1e-4);
+            assert_near(row, g.logits + at, g.n_vocab, tolerance(*state));
+        }
+        /* What was left out is in the cache all the same: the next token sees it. */
+        ok(&r, glim_feed(r.session, g.greedy, 1, GLIM_LOGITS_LAST));
+        ok(&r, glim_wait(r.session));
+        assert_near(glim_logits(r.session, 0, NULL), g.greedy_logits + g.n_vocab, g.n_vocab,
+                    tolerance(*state));
+    }
+    run_close(&r);
+    free(all);
+    golden_close(&g);
+}
+
+/* A text far longer than windows and their rings, in small passes and with rewinds, against one
+ * pass over all of it, whose rings hold everything. */
+static void test_long_text(void **state) {
+    enum { LONG = 300, BATCH = 9 };
+    static const u32 backs[] = {1, 2, 3, 40, 150};
+    struct golden g;
+    golden_open(&g, state);
+    i32 ids[LONG];
+    for (u32 i = 0; i < LONG; i++)
+        ids[i] = i < N_PROMPT ? g.tokens[i] : g.tokens[(i * 7 + i / 48) % N_PROMPT];
+    size_t size = (size_t)LONG * g.n_vocab;
+    f32 *want = calloc(size, sizeof *want), *out = calloc(size, sizeof *out);
+    struct run whole, r;
+    glim_session_params all = {.exact = true, .n_ctx = LONG, .n_batch = LONG, .max_logits = LONG};
+    glim_session_params p = {.exact = true, .n_ctx = LONG, .n_batch = BATCH, .max_logits = BATCH};
+    run_open(&whole, &g, 2, NULL, &all);
+    logits_of(&whole, ids, 0, LONG, LONG, g.n_vocab, want);
+    assert_near(want, g.logits, (size_t)N_PROMPT * g.n_vocab, tolerance(*state));
+    run_close(&whole);
+    run_open(&r, &g, 2, NULL, &p);
+    logits_of(&r, ids, 0, LONG, BATCH, g.n_vocab, out);
+    assert_near(out, want, size, tolerance(*state));
+    for (u32 i = 0; i < COUNT(backs); i++) {
+        u32 keep = LONG - backs[i];
+        ok(&r, glim_rewind(r.session, keep));
+        ok(&r, glim_feed(r.session, g.greedy, MIN(backs[i], 20u), GLIM_LOGITS_NONE));
+        ok(&r, glim_wait(r.session));
+        ok(&r, glim_rewind(r.session, keep));
+        logits_of(&r, ids, keep, LONG, BATCH, g.n_vocab, out);
+        assert_near(out, want + (size_t)keep * g.n_vocab, (size_t)backs[i] * g.n_vocab,
+                    tolerance(*state));
+    }
+    run_close(&r);
+    free(want);
+    free(out);
+    golden_close(&g);
+}
+
 /* f16 keys and values are off by 2^-12 on average; how far that moves a logit depends on how sharp
  * the scores are, so the mean is bounded, not the worst. */
 static void test_f16_cache(void **state) {
@@ -294,6 +373,8 @@ static void test_two_sessions(void **state) {
         cmocka_unit_test_prestate(test_greedy, (void *)(uintptr_t)name),                           \
         cmocka_unit_test_prestate(test_rewind, (void *)(uintptr_t)name),                           \
         cmocka_unit_test_prestate(test_last_row_only, (void *)(uintptr_t)name),                    \
+        cmocka_unit_test_prestate(test_any_rows, (void *)(uintptr_t)name),                         \
+        cmocka_unit_test_prestate(test_long_text, (void *)(uintptr_t)name),                        \
         cmocka_unit_test_prestate(test_f16_cache, (void *)(uintptr_t)name),                        \
         cmocka_unit_test_prestate(test_two_sessions, (void *)(uintptr_t)name)
 

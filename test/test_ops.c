@@ -239,6 +239,56 @@ static void test_llama3_freqs(void **state) {
     check_freqs(&r, 64, inv.x, 1);
 }
 
+/* Gemma 4's global layers: of the pairs (j, j + 256) of a head of 512 the first 64 turn, by the
+ * frequencies of the whole width; the file's divisors of 1e30 stop the others. Also far along. */
+static void proportional(struct rig *g) {
+    enum { E = 512, PAIRS = E / 2, TURNING = 64 };
+    static const u32 positions[] = {0, 1, 1000, 100000};
+    const u64 dims[1] = {PAIRS};
+    struct rope_model r = {0};
+    struct rope rope;
+    glim_err e = {0};
+    build_head(&r.b, 3, 1, 1);
+    kv_f32(&r.b, "llama.rope.freq_base", 1e6f);
+    build_tensor(&r.b, "rope_freqs.weight", 1, dims, QUANT_F32, 0);
+    build_pad(&r.b, 32);
+    for (u32 j = 0; j < PAIRS; j++)
+        build_f32(&r.b, j < TURNING ? 1 : 1e30f);
+    rope_model_open(&r);
+    if (model_rope(&r.m, &rope, "", E, 1e4f, ROPE_FACTORS, &e)) fail_test("%s", e.msg);
+    struct step_row rows[COUNT(positions)];
+    for (u32 t = 0; t < COUNT(positions); t++)
+        rows[t] = (struct step_row){.pos = positions[t]};
+    g->step = (struct step){.rows = rows, .t = COUNT(positions)};
+    struct rope_angles_params ap = {rope.factor};
+    struct mat angles[2] = {mat_new(g, COUNT(positions), E, DT_F32),
+                            mat_weight((const f32 *)(const void *)rope.inv_freq->data, 1, PAIRS)};
+    rig_run(g, OP_ROPE_ANGLES, &ap, angles, 2);
+    struct rope_params p = {E, 1};
+    struct mat x = mat_random(g, COUNT(positions), 2 * E);
+    struct mat a[3] = {mat_new(g, COUNT(positions), 2 * E, DT_F32), x, angles[0]};
+    rig_run(g, OP_ROPE, &p, a, 3);
+    for (u32 t = 0; t < COUNT(positions); t++) {
+        for (u32 i = 0; i < 2 * E; i++) {
+            u32 j = i % PAIRS;
+            const f32 *head = mat_row(&x, t) + i / E * E;
+            f64 angle = j < TURNING ? positions[t] * pow(1e6, -2.0 * j / E) : 0;
+            f64 u = (f64)head[j], v = (f64)head[j + PAIRS];
+            f64 want =
+                i % E < PAIRS ? u * cos(angle) - v * sin(angle) : v * cos(angle) + u * sin(angle);
+            /* Frequencies are kept in f32: an angle is off by half an ulp of itself. */
+            f64 bound = (4 + angle) * EPS * (fabs(u) + fabs(v));
+            near_one("proportional rope", t, i, (f64)mat_row(&a[0], t)[i], want, bound);
+            if (j >= TURNING) assert_true(mat_row(&a[0], t)[i] == mat_row(&x, t)[i]);
+        }
+    }
+    rope_model_close(&r);
+}
+static void test_proportional_rope(void **state) {
+    (void)state;
+    rig_each(proportional);
+}
+
 static void test_yarn_freqs(void **state) {
     (void)state;
     struct golden inv = golden_get(&ops, "rope_yarn", "inv_freq");
@@ -446,13 +496,21 @@ static void test_fused(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_norms),         cmocka_unit_test(test_grouped_norm),
-        cmocka_unit_test(test_gates),         cmocka_unit_test(test_ropes),
-        cmocka_unit_test(test_plain_freqs),   cmocka_unit_test(test_llama3_freqs),
-        cmocka_unit_test(test_yarn_freqs),    cmocka_unit_test(test_linear_freqs),
-        cmocka_unit_test(test_golden_matmul), cmocka_unit_test(test_quantised_matmul),
-        cmocka_unit_test(test_embed),         cmocka_unit_test(test_pick_and_add),
-        cmocka_unit_test(test_quantise),      cmocka_unit_test(test_fused),
+        cmocka_unit_test(test_norms),
+        cmocka_unit_test(test_grouped_norm),
+        cmocka_unit_test(test_gates),
+        cmocka_unit_test(test_ropes),
+        cmocka_unit_test(test_plain_freqs),
+        cmocka_unit_test(test_llama3_freqs),
+        cmocka_unit_test(test_proportional_rope),
+        cmocka_unit_test(test_yarn_freqs),
+        cmocka_unit_test(test_linear_freqs),
+        cmocka_unit_test(test_golden_matmul),
+        cmocka_unit_test(test_quantised_matmul),
+        cmocka_unit_test(test_embed),
+        cmocka_unit_test(test_pick_and_add),
+        cmocka_unit_test(test_quantise),
+        cmocka_unit_test(test_fused),
     };
     return cmocka_run_group_tests_name("ops", tests, open_goldens, close_goldens);
 }

@@ -52,6 +52,78 @@ static void test_gelu(void **state) {
     rig_each(gelu);
 }
 
+/* Gates far outside of the curved range, beyond half precision and where a cube overflows: gelu is
+ * the gate itself, or nothing. */
+static void gelu_far_out(struct rig *r) {
+    static const f32 far[] = {9.5f, 20, 200, 65504, 7e4f, 1e10f, 1e13f, 1e20f, 1e30f, 3e38f};
+    enum { D = 2 * COUNT(far) };
+    struct mat a[3] = {mat_new(r, 1, D, DT_F32), mat_new(r, 1, D, DT_F32),
+                       mat_new(r, 1, D, DT_F32)};
+    for (u32 j = 0; j < D; j++) {
+        mat_row(&a[1], 0)[j] = j % 2 ? -far[j / 2] : far[j / 2];
+        mat_row(&a[2], 0)[j] = 0.5f;
+    }
+    rig_run(r, OP_GEGLU, NULL, a, 3);
+    for (u32 j = 0; j < D; j++) {
+        f64 want = j % 2 ? 0 : (f64)far[j / 2] / 2;
+        near_one("geglu, far out", 0, j, (f64)mat_row(&a[0], 0)[j], want, 4 * EPS * want + 1e-30);
+    }
+    struct softcap_params cap = {30};
+    struct mat b[2] = {mat_new(r, 1, D, DT_F32), a[1]};
+    rig_run(r, OP_SOFTCAP, &cap, b, 2);
+    for (u32 j = 0; j < D; j++) {
+        f64 want = 30 * tanh((f64)mat_row(&a[1], 0)[j] / 30);
+        near_one("softcap, far out", 0, j, (f64)mat_row(&b[0], 0)[j], want, 8 * EPS * fabs(want));
+    }
+    /* A residual of 7e4 through what reads it, and the quantised forms with it: block scales are
+     * f32. */
+    struct mat x = mat_new(r, 2, 64, DT_F32), w = mat_random(r, 1, 64);
+    for (u32 j = 0; j < 64; j++) {
+        mat_row(&x, 0)[j] = j % 3 ? 7e4f : -7.5e4f;
+        mat_row(&x, 1)[j] = 1e9f * (f32)(j + 1);
+    }
+    struct rms_norm_params p = {64, 1e-6f};
+    struct mat n[3] = {mat_new(r, 2, 64, DT_F32), x, mat_weight(mat_row(&w, 0), 1, 64)};
+    rig_run(r, OP_RMS_NORM, &p, n, 3);
+    for (u32 t = 0; t < 2; t++) {
+        f64 sum = 0;
+        for (u32 j = 0; j < 64; j++)
+            sum += (f64)mat_row(&x, t)[j] * (f64)mat_row(&x, t)[j];
+        for (u32 j = 0; j < 64; j++) {
+            f64 want = (f64)mat_row(&x, t)[j] / sqrt(sum / 64) * (f64)mat_row(&w, 0)[j];
+            near_one("norm of large values", t, j, (f64)mat_row(&n[0], t)[j], want,
+                     16 * EPS * fabs(want));
+        }
+    }
+    struct mat q[2] = {mat_new(r, 2, 64, DT_A8), x};
+    rig_run(r, OP_QUANTIZE, NULL, q, 2);
+    struct mat one = mat_new(r, 1, 64, DT_F32);
+    u8 *codes = arena_get(&r->arena, 2 * sizeof(u16) + 64 + 64);
+    assert_non_null(codes);
+    memset(mat_row(&one, 0), 0, 64 * sizeof(f32));
+    for (u32 b32 = 0; b32 < 2; b32++) { /* Q8_0: scale 1, then 32 ones */
+        u16 scale = 0x3c00;
+        memcpy(codes + b32 * 34, &scale, 2);
+        memset(codes + b32 * 34 + 2, 1, 32);
+    }
+    struct mat weight = {.p = codes, .pitch = 68, .rows = 1, .cols = 64, .type = QUANT_Q8_0};
+    struct mat y[4] = {mat_new(r, 2, 1, DT_F32), q[0], weight, {0}};
+    rig_run(r, OP_MATMUL, NULL, y, 4);
+    for (u32 t = 0; t < 2; t++) {
+        f64 sum = 0, most = 0;
+        for (u32 j = 0; j < 64; j++) {
+            sum += (f64)mat_row(&x, t)[j];
+            most = fmax(most, fabs((f64)mat_row(&x, t)[j]));
+        }
+        near_one("product with large values", t, 0, (f64)mat_row(&y[0], t)[0], sum,
+                 64 * most / 254); /* half a step of each */
+    }
+}
+static void test_far_out(void **state) {
+    (void)state;
+    rig_each(gelu_far_out);
+}
+
 /* ---- Short convolution ----------------------------------------------------------------------- */
 
 /* The golden case as LFM2's block has it: gates of 1 before and after. before: rows that the state
@@ -193,10 +265,8 @@ static void test_experts(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_gelu),
-        cmocka_unit_test(test_conv),
-        cmocka_unit_test(test_route),
-        cmocka_unit_test(test_experts),
+        cmocka_unit_test(test_gelu),  cmocka_unit_test(test_far_out), cmocka_unit_test(test_conv),
+        cmocka_unit_test(test_route), cmocka_unit_test(test_experts),
     };
     return cmocka_run_group_tests_name("ops_families", tests, open_goldens, close_goldens);
 }
