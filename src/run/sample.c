@@ -279,9 +279,14 @@ static void cut(const glim_generation *p, u8 step, u64 pos, struct candidates *c
     }
 }
 
-static void run_chain(struct sampler *s, struct candidates *c, const i32 *ids, u32 n, u64 pos,
-                      bool greedy) {
+/* Below that the likeliest has all probability. */
+static bool is_greedy(const glim_generation *p) {
+    return p->temp < 1e-6f;
+}
+
+static void run_chain(struct sampler *s, struct candidates *c, const i32 *ids, u32 n, u64 pos) {
     const glim_generation *p = &s->gen;
+    bool greedy = is_greedy(p);
     u32 recent = MIN(p->repeat_last_n, n);
     /* Exactly these values are "off". */
     bool penalties =
@@ -336,29 +341,34 @@ static void keep_logprobs(struct sampler *s, const f32 *logits, u64 pos, i32 id)
     s->setup.n_kept[pos] = n + 1;
 }
 
-static i32 choose(struct sampler *s, struct candidates *c, const i32 *ids, u32 n, u64 pos) {
-    const glim_generation *p = &s->gen;
-    bool greedy = p->temp < 1e-6f; /* below that the likeliest has all probability */
-    run_chain(s, c, ids, n, pos, greedy);
-    if (greedy) return candidates_top(c).id;
-    if (p->mirostat == 2) return draw_mirostat(s, c, pos).id;
-    return candidates_draw(c, sample_draw(p->seed, pos)).id;
+int sample_candidates(struct sampler *s, const f32 *logits, const i32 *ids, u32 n, u64 pos,
+                      struct candidates *c, glim_err *e) {
+    int rc = check_logits(logits, s->vocab, pos, e);
+    if (rc < 0) return rc;
+    candidates_fill(c, s->work, logits, s->vocab);
+    for (u32 i = 0; i < s->setup.n_bias; i++)
+        s->work[s->setup.bias[i].id].logit += s->setup.bias[i].bias;
+    if (candidates_top(c).logit == -INFINITY) {
+        return fail(e, GLIM_NUMERIC, "no token is possible at position %llu%s",
+                    (unsigned long long)pos, s->setup.n_bias ? ", with logit_bias as it is" : "");
+    }
+    run_chain(s, c, ids, n, pos);
+    return GLIM_OK;
 }
 
 int sample(struct sampler *s, const f32 *logits, const i32 *ids, u32 n, u64 pos, i32 *id,
            glim_err *e) {
+    const glim_generation *p = &s->gen;
     struct candidates c;
-    int rc = check_logits(logits, s->vocab, pos, e);
+    int rc = sample_candidates(s, logits, ids, n, pos, &c, e);
     if (rc < 0) return rc;
-    candidates_fill(&c, s->work, logits, s->vocab);
-    for (u32 i = 0; i < s->setup.n_bias; i++)
-        s->work[s->setup.bias[i].id].logit += s->setup.bias[i].bias;
-    if (candidates_top(&c).logit == -INFINITY) {
-        return fail(e, GLIM_NUMERIC, "no token is possible at position %llu%s",
-                    (unsigned long long)pos, s->setup.n_bias ? ", with logit_bias as it is" : "");
-    }
     s->drawn.mu = 0;
-    *id = choose(s, &c, ids, n, pos);
+    if (is_greedy(p))
+        *id = candidates_top(&c).id;
+    else if (p->mirostat == 2)
+        *id = draw_mirostat(s, &c, pos).id;
+    else
+        *id = candidates_draw(&c, sample_draw(p->seed, pos)).id;
     s->drawn.there = true;
     s->drawn.pos = (u32)pos;
     s->drawn.id = *id;

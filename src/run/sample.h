@@ -83,6 +83,9 @@ int sampler_prepare(const struct sampler *s, const glim_generation *p, struct sa
                     glim_err *e);
 void sampler_adopt(struct sampler *s, const glim_generation *p, const struct sample_setup *setup);
 
+/* What is left to draw from, as `sample` has it: *c lies in s->work. With temp 0 nothing is cut. */
+int sample_candidates(struct sampler *s, const f32 *logits, const i32 *ids, u32 n, u64 pos,
+                      struct candidates *c, glim_err *e);
 /* The token for position pos, from vocab logits, behind the n tokens ids. Allocates nothing.
  * GLIM_NUMERIC if a logit is NaN or +infinity, or no token is possible. The same call gives the
  * same token, until sampler_fed. */

@@ -137,16 +137,16 @@ struct candidate candidates_draw(struct candidates *s, f64 u) {
 
 /* ---- Cuts ------------------------------------------------------------------------------------ */
 
-static u32 at_least(const struct candidates *s, u32 min_keep) {
+static u32 keep_at_least(const struct candidates *s, u32 min_keep) {
     return MIN(MAX(min_keep, 1u), s->n);
 }
 
 void cut_top_k(struct candidates *s, u32 k, u32 min_keep) {
-    candidates_keep(s, MAX(MIN(k, s->n), at_least(s, min_keep)));
+    candidates_keep(s, MAX(MIN(k, s->n), keep_at_least(s, min_keep)));
 }
 
 void cut_top_p(struct candidates *s, f64 p, u32 min_keep) {
-    u32 least = at_least(s, min_keep), i = 0;
+    u32 least = keep_at_least(s, min_keep), i = 0;
     f64 enough = p * candidates_total(s), sum = 0;
     struct candidate top = candidates_top(s);
     for (; i < s->n && (i < least || sum < enough); i++)
@@ -156,7 +156,7 @@ void cut_top_p(struct candidates *s, f64 p, u32 min_keep) {
 
 /* Leaves those with a logit of at least `limit`, without putting them in order. */
 static void cut_below(struct candidates *s, f64 limit, u32 min_keep) {
-    u32 least = at_least(s, min_keep), kept = 0;
+    u32 least = keep_at_least(s, min_keep), kept = 0;
     for (u32 i = 0; i < s->n; i++)
         kept += (f64)s->c[i].logit >= limit;
     if (kept == s->n) return;
@@ -198,7 +198,7 @@ void cut_top_n_sigma(struct candidates *s, f64 n, u32 min_keep) {
 /* A candidate of logit x has the surprise log(total) - beta * (x - top); the one whose surprise is
  * the expected one, H, lies at `centre`, and candidates go by their distance from there. */
 void cut_typical(struct candidates *s, f64 p, u32 min_keep) {
-    u32 least = at_least(s, min_keep), heap = s->n, kept = 0;
+    u32 least = keep_at_least(s, min_keep), heap = s->n, kept = 0;
     struct candidate top = candidates_top(s);
     f64 total = candidates_total(s), below = 0, sum = 0;
     for (u32 i = 0; i < s->n; i++) {
@@ -231,7 +231,7 @@ void cut_xtc(struct candidates *s, f64 threshold, u32 min_keep) {
 }
 
 void cut_surprise(struct candidates *s, f64 mu, f64 total, u32 min_keep) {
-    u32 least = at_least(s, min_keep), i = 0;
+    u32 least = keep_at_least(s, min_keep), i = 0;
     struct candidate top = candidates_top(s);
     for (; i < s->n; i++) {
         f64 w = candidates_weight(s, candidates_best(s, i), top);

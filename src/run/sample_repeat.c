@@ -13,10 +13,11 @@ static void set_logit(struct candidate *c, f64 x) {
 
 /* ---- Penalties ------------------------------------------------------------------------------- */
 
-static void penalise(const glim_generation *p, struct candidate *c, u32 count) {
+/* beta: what goes off a logit that a temperature has scaled already is to come off as it is. */
+static void penalise(const glim_generation *p, struct candidate *c, u32 count, f64 beta) {
     f64 x = (f64)c->logit, r = (f64)p->repeat_penalty;
     x = x > 0 ? x / r : x * r;
-    x -= (f64)p->presence_penalty + count * (f64)p->frequency_penalty;
+    x -= ((f64)p->presence_penalty + count * (f64)p->frequency_penalty) / beta;
     set_logit(c, x);
 }
 
@@ -25,11 +26,11 @@ void repeat_penalties(const glim_generation *p, struct candidates *s, const i32 
     for (u32 i = 0; i < n; i++)
         counts[ids[i]]++;
     for (u32 i = 0; s->dense && i < n; i++) { /* the common case: no walk through the vocabulary */
-        if (counts[ids[i]]) penalise(p, &s->c[ids[i]], counts[ids[i]]);
+        if (counts[ids[i]]) penalise(p, &s->c[ids[i]], counts[ids[i]], s->beta);
         counts[ids[i]] = 0; /* once per token, however often it occurred */
     }
     for (u32 i = 0; !s->dense && i < s->n; i++) {
-        if (counts[s->c[i].id]) penalise(p, &s->c[i], counts[s->c[i].id]);
+        if (counts[s->c[i].id]) penalise(p, &s->c[i], counts[s->c[i].id], s->beta);
     }
     for (u32 i = 0; i < n; i++)
         counts[ids[i]] = 0;
@@ -111,9 +112,9 @@ static void reach_back(const i32 *at, u32 n, u32 *reach) {
     }
 }
 
-static void dry_penalise(const glim_generation *p, struct candidate *c, u32 longest) {
+static void dry_penalise(const glim_generation *p, struct candidate *c, u32 longest, f64 beta) {
     f64 over = (f64)longest - (f64)p->dry_allowed_length;
-    set_logit(c, (f64)c->logit - (f64)p->dry_multiplier * pow((f64)p->dry_base, over));
+    set_logit(c, (f64)c->logit - (f64)p->dry_multiplier * pow((f64)p->dry_base, over) / beta);
 }
 
 void dry_apply(struct dry *d, const glim_generation *p, const struct dry_texts *texts,
@@ -139,11 +140,11 @@ void dry_apply(struct dry *d, const glim_generation *p, const struct dry_texts *
     }
     for (u32 k = 0; s->dense && k < window; k++) {
         i32 id = last[-(i64)k];
-        if (counts[id]) dry_penalise(p, &s->c[id], counts[id]);
+        if (counts[id]) dry_penalise(p, &s->c[id], counts[id], s->beta);
         counts[id] = 0;
     }
     for (u32 i = 0; !s->dense && i < s->n; i++) {
-        if (counts[s->c[i].id]) dry_penalise(p, &s->c[i], counts[s->c[i].id]);
+        if (counts[s->c[i].id]) dry_penalise(p, &s->c[i], counts[s->c[i].id], s->beta);
     }
     for (u32 k = 0; k < window; k++)
         counts[last[-(i64)k]] = 0;
