@@ -281,6 +281,27 @@ static void test_expert_weights(void **state) {
     says(&notes, "expert_gating_func 1 is not supported");
 }
 
+/* Layers of e2b that share caches, with keys and values of their own in the file all the same. */
+static void test_unread_keys(void **state) {
+    (void)state;
+    struct edits l = {0};
+    for (u32 i = 5; i < 8; i++) {
+        static const char *const names[] = {"attn_k.weight", "attn_v.weight", "attn_k_norm.weight"};
+        for (u32 k = 0; k < COUNT(names); k++) {
+            add_edit(&l, (struct edit){.tensor = name_in(&l, names[k], i),
+                                       .as = EDIT_ADD,
+                                       .dims = {k < 2 ? 64 : 16, k < 2 ? 16 : 1},
+                                       .f = 1});
+        }
+    }
+    struct notes notes;
+    same("gemma4-e2b", l.e, l.n);
+    assert_int_equal(open_edited("gemma4-e2b", l.e, l.n, &notes), 0);
+    says(&notes, "9 tensors of layers that share caches are not used");
+    struct edit other = {.tensor = "blk.6.attn_k.bias", .as = EDIT_ADD, .dims = {16, 1}, .f = 1};
+    assert_int_equal(open_edited("gemma4-e2b", &other, 1, &notes), GLIM_UNSUPPORTED);
+}
+
 /* ---- Beyond half precision ------------------------------------------------------------------- */
 
 enum { BIG = 1 << 17 }; /* the residual is about 1: this is beyond 65504 */
@@ -430,6 +451,7 @@ int main(void) {
         cmocka_unit_test(test_towers),
         cmocka_unit_test(test_optional_keys),
         cmocka_unit_test(test_expert_weights),
+        cmocka_unit_test(test_unread_keys),
         cmocka_unit_test(test_large_activations),
         cmocka_unit_test(test_no_shift),
     };

@@ -116,6 +116,17 @@ const struct weight *model_experts_opt(struct model *m, u32 n, u32 rows, u32 col
     BIND(false, n);
 }
 
+bool model_unread(struct model *m, const char *fmt, ...) {
+    char name[64];
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(name, sizeof name, fmt, args);
+    va_end(args);
+    const struct gguf_tensor *t = gguf_tensor(&m->gguf, name);
+    if (t) m->used[t - m->gguf.tensors] = true;
+    return t != NULL;
+}
+
 struct weight *model_constant(struct model *m, const char *name, u32 rows, u32 cols, f32 **data) {
     struct weight *w = arena_get(&m->arena, sizeof *w);
     *data = arena_array(&m->arena, (u64)rows * cols, sizeof **data);

@@ -109,6 +109,17 @@ static int gemma4_bind_layer(struct model *m, struct gemma4 *w, u32 i, u32 head_
     return gemma4_bind_experts(m, l, i, e);
 }
 
+/* Some files still have the keys and values of layers that read another's cache. */
+static void leave_unread(struct model *m, const struct gemma4 *w) {
+    u32 n = 0;
+    for (u32 i = w->n_own; i < m->hp.n_layers; i++) {
+        n += model_unread(m, "blk.%u.attn_k.weight", i);
+        n += model_unread(m, "blk.%u.attn_v.weight", i);
+        n += model_unread(m, "blk.%u.attn_k_norm.weight", i);
+    }
+    if (n) model_note(m, "%u tensors of layers that share caches are not used", n);
+}
+
 /* Which cache each layer reads: its own, or the last of its kind before the sharing layers. */
 static int share(struct model *m, struct gemma4 *w, const bool *sliding, glim_err *e) {
     u32 last[2] = {UINT32_MAX, UINT32_MAX};
@@ -162,6 +173,7 @@ static int gemma4_bind(struct model *m, glim_err *e) {
         if (x->up != x->gate) model_reads(m, x->up, x->used * x->stride);
         model_reads(m, x->down, x->used * hp->d);
     }
+    leave_unread(m, w);
     m->n_kv = w->n_own;
     m->windows[KV_SLIDING] = hp->window;
     if ((rc = model_rope(m, &w->rope, "", hp->head_dim, 1e6f, ROPE_FACTORS, e)) < 0) return rc;

@@ -88,6 +88,8 @@ model_weight(struct model *m, u32 rows, u32 cols, const char *fmt, ...);
 /* The same, but NULL without complaint where the file has no such tensor. */
 __attribute__((format(printf, 4, 5))) const struct weight *
 model_weight_opt(struct model *m, u32 rows, u32 cols, const char *fmt, ...);
+/* A tensor that some files hold and nothing reads: nobody complains of it. True if it was there. */
+__attribute__((format(printf, 2, 3))) bool model_unread(struct model *m, const char *fmt, ...);
 /* Matrices of n experts one after the other: [n * rows, cols], from a tensor of three dimensions.
  */
 __attribute__((format(printf, 5, 6))) const struct weight *
