@@ -50,12 +50,31 @@ static u64 mallocs(void) {
 
 static const char *const stops[] = {"\n\n", "never said", "the"};
 
+/* All that sampling may take memory for, or work without. */
+static void use_everything(glim_generation *gen, bool mirostat) {
+    static const glim_logit_bias bias[] = {{40, -1}, {41, 1}};
+    static const char *const breakers[] = {"\n", "never said"};
+    gen->logit_bias = bias;
+    gen->n_logit_bias = 2;
+    gen->n_logprobs = 5;
+    gen->presence_penalty = gen->frequency_penalty = 0.1f;
+    gen->dry_multiplier = 0.8f;
+    gen->dry_breakers = breakers;
+    gen->n_dry_breakers = 2;
+    gen->samplers = "dry;penalties;temperature;top_n_sigma;typ_p;top_p;min_p;xtc;top_k";
+    gen->typical_p = 0.95f;
+    gen->top_n_sigma = 3;
+    gen->xtc_probability = 0.5f;
+    gen->mirostat = mirostat ? 2 : 0;
+}
+
 /* A prompt and eight tokens of an answer. Returns the first error, or 0. */
 static int answer(glim_session *s) {
     static const char prompt[] = "The wind in the trees, and a word that is longer than the "
                                  "hundred-and-twenty-eight-bytes-that-are-kept-without-asking-"
                                  "for-memory-while-words-are-cut-into-tokens-aaaaaaaaaaaaaaaaaaaa";
     glim_generation gen = glim_generation_default();
+    use_everything(&gen, false);
     gen.seed = 5;
     gen.max_tokens = 8;
     gen.stops = stops;
@@ -163,12 +182,16 @@ static void test_steps_take_no_memory(void **state) {
     for (u32 i = 0; i < COUNT(params); i++) {
         struct counted k;
         counted_open(&k, 2, &params[i]);
+        glim_generation gen = glim_generation_default();
+        use_everything(&gen, i);
+        run_ok(&k.r, glim_set_generation(k.r.session, &gen));
         u64 calls = k.c.calls, m = mallocs();
         i32 id = 7;
         for (u32 step = 0; step < 140; step++) {
             run_ok(&k.r, glim_feed(k.r.session, &id, 1, GLIM_LOGITS_LAST));
             run_ok(&k.r, glim_wait(k.r.session));
             run_ok(&k.r, glim_sample(k.r.session, &id));
+            assert_non_null(glim_logprobs(k.r.session, step + 1, NULL));
         }
         run_ok(&k.r, glim_rewind(k.r.session, 3));
         assert_int_equal(k.c.calls, calls);
@@ -192,15 +215,21 @@ static void test_answers_take_no_memory(void **state) {
     for (u32 round = 0; steps < 150; round++) {
         assert_true(round < 100);
         gen.seed = round;
+        use_everything(&gen, round & 1);
         run_ok(&k.r, glim_set_generation(k.r.session, &gen));
         run_ok(&k.r, glim_prompt(k.r.session, "A ", 2, 0));
         u64 calls = k.c.calls, m = mallocs();
         int rc;
+        bool again = false;
         do {
             const char *text;
             size_t len;
             rc = glim_next(k.r.session, &text, &len);
             steps += rc == 0;
+            if (rc == GLIM_DONE && !again) {
+                rc = glim_next_answer(k.r.session);
+                again = true;
+            }
         } while ((rc == 0 || rc == GLIM_AGAIN) && steps < 150);
         assert_true(rc >= 0);
         assert_int_equal(k.c.calls, calls);

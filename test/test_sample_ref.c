@@ -236,7 +236,7 @@ static void test_mirostat_steers(void **state) {
             sampler.mu[0] = (f32)mu;
             g.seed = sampler.gen.seed = step;
             assert_int_equal(sample(&sampler, logits, NULL, 0, 0, &id, &e), 0);
-            mu = (f64)sampler.drawn.mu;
+            mu = (f64)sampler.mu[1];
             sum += log2(total) - (f64)logits[id] / log(2);
         }
         sampler.mu[0] = 0;
@@ -284,7 +284,7 @@ static void test_logprobs(void **state) {
             sampler_fed(&sampler, 2, id);
             assert_non_null(sampler_logprobs(&sampler, 2, 3, &n));
             assert_null(sampler_logprobs(&sampler, 2, 2, &n));
-            sampler_fed(&sampler, 2, id);
+            sampler_fed(&sampler, 2, id ^ 1);
             assert_null(sampler_logprobs(&sampler, 2, 3, &n));
             assert_int_equal(n, 0);
         }

@@ -64,9 +64,19 @@ def bad_numbers_name_flag_value_and_range():
             ("--seed", "18446744073709551616", []), ("-n", "99999999999", []), ("-n", "-2", []),
             ("-c", "0", []), ("-t", "0", []), ("-t", "400", []), ("--repeat-penalty", "0", []),
             ("--isa", "mmx", ["scalar|avx2|avx512"]), ("--device", "gpu", ["auto|cpu"]),
-            ("--isa", "", [])]:
+            ("--isa", "", []), ("--typical-p", "2", ["from 0 to 1"]), ("--dry-base", "0", ["from 1 to 100"]),
+            ("--mirostat", "1", ["none of 0|2"]), ("--logprobs", "101", ["from 0 to 100"]),
+            ("--answers", "0", ["from 1 to 1000"]), ("--dry-penalty-last-n", "-2", ["from -1"]),
+            ("--presence-penalty", "x", ["from -100 to 100"]), ("--xtc-threshold", "-1", ["from 0 to 1"]),
+            ("--top-n-sigma", "-1", ["from 0 to 1000"]), ("--mirostat-ent", "1e9", ["from 0 to 100"]),
+            ("--logit-bias", "12", ["-1000 to 1000", "15043+1"]), ("--logit-bias", "5+2000", []),
+            ("--logit-bias", "5+inf", []), ("--logit-bias", "x+1", []), ("--logit-bias", "5+", [])]:
         fails(2, f"{flag}: '{value}'", "glim run --help", *words, args=["run", MODEL, "hi", flag, value])
     fails(2, "-n 0", args=["run", MODEL, "hi", "-n", "0"])
+    fails(2, "--samplers: 'foo' is none of penalties, dry", args=["run", MODEL, "hi", "--samplers", "top_k;foo"])
+    fails(2, "--samplers: 'top_k' is named twice", args=["run", MODEL, "hi", "--samplers", "top_k;top_k"])
+    fails(2, "--dry-sequence-breaker", "empty", args=["run", MODEL, "hi", "--dry-sequence-breaker", ""])
+    fails(1, "logit_bias: token 900000", "ids 0 to", args=["run", MODEL, "--raw", "hi", "--logit-bias", "900000+1"])
     glim("run", MODEL, "--raw", "hi", "-n", "1", "--seed", "18446744073709551615", code=0)
 
 
@@ -119,6 +129,43 @@ def broken_pipe_ends_quietly():
 
 
 # ---- run -----------------------------------------------------------------------------------------
+
+
+@test
+def several_answers_are_those_of_the_seeds_that_follow():
+    base = ["run", MODEL, "--raw", "The wind", "-n", "9", "--temp", "1.5"]
+    r = glim(*base, "--seed", "5", "--answers", "3", code=0)
+    single = [glim(*base, "--seed", str(s), code=0).out.rstrip(b"\n") for s in (5, 6, 7)]
+    assert r.out.rstrip(b"\n") == b"\n\n".join(single), (r, single)
+    assert [f"; seed {s};" in r.said for s in (5, 6, 7, 8)] == [True, True, True, False], r
+
+
+@test
+def log_probabilities_follow_the_answer():
+    base = ["run", MODEL, "--raw", "The wind", "-n", "6", "--seed", "5"]
+    r = glim(*base, "--logprobs", "3", code=0)
+    answer, table = r.text[:-1].rsplit("\n\n", 1)
+    assert answer.rstrip("\n") == glim(*base, code=0).text.rstrip("\n"), r
+    for line in table.split("\n"):
+        cells = line.split("\t")
+        assert len(cells) == 5 and float(cells[0]) <= 0 and cells[1][0] == cells[1][-1] == '"', line
+        tops = [float(c.split(" ", 1)[0]) for c in cells[2:]]
+        assert tops == sorted(tops, reverse=True) and float(cells[0]) <= tops[0], line
+
+
+@test
+def samplers_reach_the_session():
+    base = ["run", MODEL, "--raw", "The wind", "-n", "8", "--seed", "5", "--temp", "2"]
+    plain = glim(*base, code=0).out
+    greedy = glim(*base, "--temp", "0", code=0).out
+    for flags in [["--samplers", "top_k", "--top-k", "1"], ["--mirostat", "2", "--mirostat-ent", "0"],
+                  ["--top-n-sigma", "0.001"], ["--typical-p", "1", "--min-p", "1"]]:
+        assert glim(*base, *flags, code=0).out == greedy, flags
+    for flags in [["--xtc-probability", "1", "--xtc-threshold", "0.001"], ["--typical-p", "0.05"],
+                  ["--samplers", "temperature", "--seed", "6"], ["--presence-penalty", "50"],
+                  ["--frequency-penalty", "50"], ["--mirostat", "2", "--mirostat-ent", "9"]]:
+        assert glim(*base, *flags, code=0).out != greedy, flags
+    assert plain == glim(*base, "--dry-multiplier", "0", "--min-keep", "1", code=0).out
 
 
 def byte_texts():

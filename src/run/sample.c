@@ -145,10 +145,11 @@ int sampler_open(struct sampler *s, u32 vocab, u32 n_ctx, struct arena *arena, g
                           .n_ctx = n_ctx,
                           .work = arena_array(arena, vocab, sizeof *s->work),
                           .counts = arena_array(arena, vocab, sizeof *s->counts),
-                          .mu = arena_array(arena, (u64)n_ctx + 1, sizeof *s->mu)};
+                          .mu = arena_array(arena, (u64)n_ctx + 2, sizeof *s->mu),
+                          .drawn = arena_array(arena, (u64)n_ctx + 1, sizeof *s->drawn)};
     arena_init(&s->setup.arena, arena->alloc);
     sample_order_parse(&s->setup.order, NULL, NULL, 0, NULL);
-    if (s->work && s->counts && s->mu) return GLIM_OK;
+    if (s->work && s->counts && s->mu && s->drawn) return GLIM_OK;
     return fail(e, GLIM_NOMEM, "out of memory (sampler)");
 }
 
@@ -217,7 +218,7 @@ void sampler_adopt(struct sampler *s, const glim_generation *p, const struct sam
     s->gen.logit_bias = NULL;
     s->gen.samplers = NULL;
     s->gen.n_stops = s->gen.n_dry_breakers = s->gen.n_logit_bias = 0;
-    s->drawn.there = false; /* its state was that of other settings */
+    s->fresh = false; /* its log-probabilities went with the old setup */
 }
 
 /* ---- Draws ----------------------------------------------------------------------------------- */
@@ -308,7 +309,8 @@ static void run_chain(struct sampler *s, struct candidates *c, const i32 *ids, u
 }
 
 /* The paper measures surprise by the model's distribution, before the cut. */
-static struct candidate draw_mirostat(struct sampler *s, struct candidates *c, u64 pos) {
+static struct candidate draw_mirostat(struct sampler *s, struct candidates *c, u64 pos,
+                                      f32 *next_mu) {
     const glim_generation *p = &s->gen;
     f64 total = candidates_total(c), tau = (f64)p->mirostat_tau;
     f64 mu = s->mu[pos] != 0 ? (f64)s->mu[pos] : 2 * tau;
@@ -317,7 +319,7 @@ static struct candidate draw_mirostat(struct sampler *s, struct candidates *c, u
     struct candidate chosen = candidates_draw(c, sample_draw(p->seed, pos));
     f64 surprise = log2(total / candidates_weight(c, chosen, top));
     mu -= (f64)p->mirostat_eta * (surprise - tau);
-    s->drawn.mu = mu == 0 ? FLT_MIN : (f32)mu; /* 0 stands for the beginning */
+    *next_mu = mu == 0 ? FLT_MIN : (f32)mu; /* 0 stands for the beginning */
     return chosen;
 }
 
@@ -362,16 +364,18 @@ int sample(struct sampler *s, const f32 *logits, const i32 *ids, u32 n, u64 pos,
     struct candidates c;
     int rc = sample_candidates(s, logits, ids, n, pos, &c, e);
     if (rc < 0) return rc;
-    s->drawn.mu = 0;
+    f32 mu = 0;
     if (is_greedy(p))
         *id = candidates_top(&c).id;
     else if (p->mirostat == 2)
-        *id = draw_mirostat(s, &c, pos).id;
+        *id = draw_mirostat(s, &c, pos, &mu).id;
     else
         *id = candidates_draw(&c, sample_draw(p->seed, pos)).id;
-    s->drawn.there = true;
-    s->drawn.pos = (u32)pos;
-    s->drawn.id = *id;
+    if (pos > s->n_ctx) return GLIM_OK; /* a draw without a place in a text */
+    s->mu[pos + 1] = mu;
+    s->drawn[pos] = *id;
+    s->n_known = (u32)pos + 1;
+    s->fresh = true;
     if (s->setup.logprobs) keep_logprobs(s, logits, pos, *id);
     return GLIM_OK;
 }
@@ -379,19 +383,21 @@ int sample(struct sampler *s, const f32 *logits, const i32 *ids, u32 n, u64 pos,
 /* ---- State of positions ---------------------------------------------------------------------- */
 
 void sampler_fed(struct sampler *s, u32 pos, i32 id) {
-    bool is_drawn = s->drawn.there && s->drawn.pos == pos && s->drawn.id == id;
-    s->mu[pos + 1] = is_drawn ? s->drawn.mu : 0;
-    if (!is_drawn && s->setup.n_kept) s->setup.n_kept[pos] = 0;
-    s->drawn.there = false;
+    s->fresh = false;
+    if (pos < s->n_known && s->drawn[pos] == id) return;
+    s->drawn[pos] = -1;
+    s->n_known = pos + 1; /* what was drawn for later positions stood behind another token */
+    s->mu[pos + 1] = 0;
+    if (s->setup.n_kept) s->setup.n_kept[pos] = 0;
 }
 
 void sampler_rewound(struct sampler *s, u32 n) {
-    s->drawn.there = false;
+    s->fresh = false;
     dry_rewound(&s->setup.dry, n);
 }
 
 const glim_logprob *sampler_logprobs(const struct sampler *s, size_t pos, u32 n_ids, size_t *n) {
-    bool there = pos < n_ids || (pos == n_ids && s->drawn.there && s->drawn.pos == pos);
+    bool there = pos < n_ids || (pos == n_ids && s->fresh && s->n_known == pos + 1);
     *n = s->setup.n_kept && there ? s->setup.n_kept[pos] : 0;
     return *n ? s->setup.logprobs + pos * (s->gen.n_logprobs + 1) : NULL;
 }

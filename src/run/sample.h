@@ -60,14 +60,11 @@ struct sampler {
     u32 vocab, n_ctx;
     struct candidate *work; /* [vocab] */
     u32 *counts;            /* [vocab] zero between calls */
-    f32 *mu; /* [n_ctx + 1] mirostat's state before a position; 0: at its beginning */
+    f32 *mu;     /* [n_ctx + 2] mirostat's state before a position; 0: at its beginning */
+    i32 *drawn;  /* [n_ctx + 1] what was drawn for a position, -1 nothing */
+    u32 n_known; /* positions below have entries in drawn that belong to the present text */
+    bool fresh;  /* the last draw was for the position behind the text */
     struct dry_texts texts; /* how tokens are spelled; fn NULL: not known */
-    struct {
-        bool there; /* nothing was queued or taken back since */
-        u32 pos;
-        i32 id;
-        f32 mu; /* for the position behind it */
-    } drawn;
 };
 
 /* Numbers and names only; GLIM_ARG names the value and its range. */
@@ -91,8 +88,8 @@ int sample_candidates(struct sampler *s, const f32 *logits, const i32 *ids, u32 
  * same token, until sampler_fed. */
 int sample(struct sampler *s, const f32 *logits, const i32 *ids, u32 n, u64 pos, i32 *id,
            glim_err *e);
-/* Token id now stands at position pos: state that belongs to the draw there becomes the state of
- * the next one, or begins anew where another token was chosen. */
+/* Token id now stands at position pos. Where it is the one that was drawn there, now or before a
+ * rewind, mirostat's state and log-probabilities stay; otherwise they begin anew. */
 void sampler_fed(struct sampler *s, u32 pos, i32 id);
 /* Tokens from position n on are forgotten. */
 void sampler_rewound(struct sampler *s, u32 n);
