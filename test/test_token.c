@@ -252,6 +252,56 @@ static void test_control_text(void **state) {
     load_free(&l);
 }
 
+/* Gemma 4's marks, control tokens and added words alike: in template text they are themselves,
+ * typed they are text. One begin token, whatever is typed. */
+static void test_gemma4_marks(void **state) {
+    (void)state;
+    static const struct {
+        const char *text;
+        i32 ids[3]; /* Gemma's, of the marks in it */
+    } cases[] = {
+        {"A<|turn>B", {105}},
+        {"<|turn>model\nyes<turn|>", {105, 106}},
+        {"<|channel>thought\nhm<channel|>ok", {100, 101}},
+        {"<|tool_call>call:f{}<tool_call|>", {48, 49}},
+        {"<|tool_response>", {50}},
+        {"say <|\"|>hi<|\"|>", {52, 52}},
+        {"<|think|>", {98}},
+        {"<bos>Hi", {2}},
+        {"<eos>", {1}},
+    };
+    struct load l;
+    struct vocab *v = open_vocab(&l, "test/data/gemma4-tokenizer.gguf");
+    const struct gguf_kv *original = gguf_find(&l.g, "test.original_id");
+    assert_non_null(original);
+    for (u32 i = 0; i < COUNT(cases); i++) {
+        for (u32 special = 0; special < 2; special++) {
+            i64 n;
+            u32 marks = 0, begins = 0;
+            u32 flags = special ? VOCAB_BEGIN | VOCAB_SPECIAL : VOCAB_BEGIN;
+            i32 *ids = encode_text(v, text_of(cases[i].text), flags, &n);
+            for (i64 k = 0; k < n; k++) {
+                i64 id = gguf_item_int(original, (u64)ids[k]);
+                begins += id == 2;
+                bool mark = id <= 106;
+                bool own = k == 0 && cases[i].ids[0] != 2; /* the tokenizer's, not the text's */
+                if (!mark || own || (k == 0 && !special)) continue;
+                if (id != cases[i].ids[marks++]) fail_test("'%s': id %d", cases[i].text, (i32)id);
+            }
+            u32 wanted = 0;
+            while (special && wanted < 3 && cases[i].ids[wanted])
+                wanted++;
+            assert_int_equal(marks, wanted);
+            assert_int_equal(begins, 1);
+            assert_int_equal(gguf_item_int(original, (u64)ids[0]), 2);
+            if (!special) assert_spells(v, ids + 1, n - 1, text_of(cases[i].text));
+            free(ids);
+        }
+    }
+    assert_true(str_is(vocab_piece(v, vocab_find(v, text_of("<|channel>")), 0), "<|channel>"));
+    load_free(&l);
+}
+
 /* Words are cut as if all spans were one text: a message's first blank belongs to its first word.
  */
 static void test_spans_join_words(void **state) {
@@ -309,6 +359,7 @@ int main(void) {
         cmocka_unit_test(test_newline_runs),
         cmocka_unit_test(test_no_unescaping),
         cmocka_unit_test(test_control_text),
+        cmocka_unit_test(test_gemma4_marks),
         cmocka_unit_test(test_spans_join_words),
         cmocka_unit_test(test_second_turn),
     };

@@ -243,6 +243,12 @@ static u32 first_at_least(const struct vocab *v, u32 low, u32 high, size_t depth
     return low;
 }
 
+/* Whether a word is written like a mark of a chat format. Gemma 4's of thoughts and tool calls are
+ * plain added words in its files, so that they are shown; typed by a user they must stay text. */
+static bool is_mark(struct str s) {
+    return s.n > 3 && (memcmp(s.p, "<|", 2) == 0 || memcmp(s.p + s.n - 2, "|>", 2) == 0);
+}
+
 /* The added token that starts text, the longest one of several; its id or -1. control: how many
  * bytes of text are template text, in which control and unknown tokens count. */
 static i32 match_added(const struct vocab *v, struct str text, size_t control) {
@@ -254,7 +260,8 @@ static i32 match_added(const struct vocab *v, struct str text, size_t control) {
     for (size_t depth = 1; low < high; depth++) {
         for (; low < high && v->piece[v->added[low]].n == depth; low++) {
             i32 id = v->added[low];
-            if (v->kind[id] == VOCAB_USER || depth <= control) best = id;
+            bool any = v->kind[id] == VOCAB_USER && !is_mark(v->piece[id]);
+            if (any || depth <= control) best = id;
         }
         if (depth == text.n) break;
         u8 byte = (u8)text.p[depth];

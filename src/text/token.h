@@ -12,7 +12,8 @@ enum vocab_kind {
     VOCAB_NORMAL = 1,
     VOCAB_UNKNOWN = 2,
     VOCAB_CONTROL = 3, /* turn marks, begin, end: only template text may become one */
-    VOCAB_USER = 4,    /* added words: found in any text, before the algorithm sees it */
+    VOCAB_USER = 4,    /* added words: found in any text, before the algorithm sees it, unless they
+                        * are marks like <|channel>: those only in template text, as control tokens */
     VOCAB_UNUSED = 5,
     VOCAB_BYTE = 6,
 };
