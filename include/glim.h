@@ -280,6 +280,28 @@ GLIM_API int glim_chat_check(const glim_model *model, glim_err *err);
  * (glim_end_reason tells why). */
 GLIM_API int glim_next(glim_session *session, const char **text, size_t *len);
 
+/* What an answer is made of, in the order in which the model says it. */
+enum glim_event_kind {
+    GLIM_EVENT_TEXT,      /* text: a piece of the answer */
+    GLIM_EVENT_THOUGHT,   /* text: a piece of what the model thinks before it answers */
+    GLIM_EVENT_CALL,      /* a tool call begins: name, id (the model's own, or made up) */
+    GLIM_EVENT_ARGS,      /* text: a piece of its arguments; joined, a JSON object */
+    GLIM_EVENT_CALL_END,  /* the call is complete */
+    GLIM_EVENT_CALL_DROP, /* the call that began is none: forget it; it follows as text */
+    GLIM_EVENT_NOTE,      /* text: what is wrong with the answer, for people */
+    GLIM_EVENT_STOP       /* the answer is complete (glim_end_reason tells why) */
+};
+typedef struct {
+    enum glim_event_kind kind;
+    const char *text; /* len bytes, whole characters; "" where there is none */
+    size_t len;
+    const char *name, *id; /* of GLIM_EVENT_CALL, zero-terminated; else NULL */
+} glim_event;
+/* As glim_next, but thoughts and tool calls, in the notation of the model's family, are told apart
+ * from text. What looks like a call and is none stays text, behind a note. An answer is read by
+ * this function or by glim_next, not by both. Pointers are valid until the next call. */
+GLIM_API int glim_next_event(glim_session *session, glim_event *event);
+
 enum glim_end { GLIM_END_NONE, GLIM_END_TOKEN, GLIM_END_STOP, GLIM_END_LIMIT, GLIM_END_CONTEXT };
 GLIM_API enum glim_end glim_end_reason(const glim_session *session);
 

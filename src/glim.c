@@ -13,10 +13,11 @@ struct glim_engine {
 
 struct glim_model {
     struct loaded loaded;
-    const glim_alloc *alloc; /* borrowed: engine */
-    struct arena arena;      /* vocabulary, chat format */
-    struct vocab *vocab;     /* NULL: vocab_err says why; only text functions need it */
-    struct turns *turns;     /* NULL: turns_err says why; only glim_chat needs it */
+    const glim_alloc *alloc;   /* borrowed: engine */
+    struct arena arena;        /* vocabulary, chat format */
+    struct vocab *vocab;       /* NULL: vocab_err says why; only text functions need it */
+    struct turns *turns;       /* NULL: turns_err says why; only glim_chat needs it */
+    enum stream_family family; /* how its answers mark thoughts and calls */
     glim_err vocab_err, turns_err;
     struct sample_meta sampling;
 };
@@ -76,6 +77,10 @@ static int open_text(glim_model *m, glim_err *err) {
         m->vocab = NULL;
         return rc == GLIM_NOMEM ? fail(err, rc, "%s", m->vocab_err.msg) : GLIM_OK;
     }
+    struct str template = {"", 0};
+    gguf_str(&model->gguf, "tokenizer.chat_template", &template, NULL);
+    m->family =
+        stream_family_of(template, (struct str){model->arch->name, strlen(model->arch->name)});
     rc = turns_open(&m->turns, &model->gguf, m->vocab, &m->arena, &m->turns_err);
     if (rc < 0) m->turns = NULL;
     const struct engine *g = m->loaded.engine;
@@ -220,7 +225,7 @@ int glim_session_open(glim_session **out, glim_model *model, const glim_session_
     }
     if (model->vocab) {
         s->s.sampler.texts = (struct dry_texts){token_spelling, model->vocab};
-        rc = answer_open(&s->answer, &s->s, model->vocab, err);
+        rc = answer_open(&s->answer, &s->s, model->vocab, model->family, err);
     }
     if (rc == GLIM_OK) rc = set_generation(s, &model->sampling.gen, err);
     if (rc < 0) {
@@ -353,6 +358,13 @@ int glim_next(glim_session *session, const char **text, size_t *len) {
     *text = piece.p;
     *len = piece.n;
     return rc;
+}
+
+int glim_next_event(glim_session *session, glim_event *event) {
+    int rc = enter_text(session);
+    if (rc < 0) return rc;
+    if (!event) return fail(&session->s.err, GLIM_ARG, "glim_next_event: event is NULL");
+    return answer_event(&session->answer, event);
 }
 
 enum glim_end glim_end_reason(const glim_session *session) {

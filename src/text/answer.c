@@ -3,14 +3,28 @@
 
 #include <string.h>
 
-int answer_open(struct answer *a, struct session *s, const struct vocab *v, glim_err *e) {
+/* Marks that are no control tokens of this vocabulary can only come spelled out. */
+static u32 answer_spelled(const struct vocab *v, enum stream_family family) {
+    const struct stream_mark *mark = stream_styles[family].mark;
+    u32 spelled = 0;
+    for (u32 i = 0; i < STREAM_MARKS && mark[i].text; i++) {
+        i32 id = vocab_find(v, (struct str){mark[i].text, strlen(mark[i].text)});
+        spelled |= (u32)(id < 0 || v->kind[id] != VOCAB_CONTROL) << i;
+    }
+    return spelled;
+}
+
+int answer_open(struct answer *a, struct session *s, const struct vocab *v,
+                enum stream_family family, glim_err *e) {
     *a = (struct answer){.s = s, .v = v};
     arena_init(&a->arena, &s->loaded->engine->alloc);
+    stream_open(&a->stream, family, answer_spelled(v, family), a->arena.alloc);
     return stop_open(&a->stop, NULL, 0, &a->arena, e);
 }
 
 void answer_close(struct answer *a) {
     arena_free(&a->arena);
+    stream_close(&a->stream);
 }
 
 int answer_set(struct answer *a, const glim_generation *gen, glim_err *e) {
@@ -38,7 +52,24 @@ int answer_set(struct answer *a, const glim_generation *gen, glim_err *e) {
     return GLIM_OK;
 }
 
-static void begin(struct answer *a) {
+/* Whether the prompt's last tokens open a thought. */
+static bool answer_in_thought(const struct answer *a, const i32 *ids, u64 n) {
+    char tail[128];
+    size_t at = sizeof tail;
+    while (n && at) {
+        struct str piece = vocab_piece(a->v, ids[--n], VOCAB_SPECIAL);
+        size_t kept = MIN(piece.n, at);
+        at -= kept;
+        if (kept) memcpy(tail + at, piece.p + piece.n - kept, kept);
+    }
+    return stream_opens_thought(a->stream.family, (struct str){tail + at, sizeof tail - at});
+}
+
+/* An answer to a prompt that ends in these ids. */
+static void begin(struct answer *a, const i32 *ids, u64 n) {
+    u32 flags = a->tools ? STREAM_TOOLS : 0u;
+    stream_reset(&a->stream, flags | (answer_in_thought(a, ids, n) ? STREAM_THOUGHT : 0u));
+    a->in = a->name = (struct str){0};
     stop_reset(a->stop);
     a->n_tokens = 0;
     a->utf8 = (struct utf8_stream){0};
@@ -54,7 +85,7 @@ int answer_feed(struct answer *a, const i32 *ids, u64 n, glim_err *e) {
     if (n == 0 && !lead && s->n_ids == 0) {
         return fail(e, GLIM_ARG, "the prompt is empty, and the model has no token to begin with");
     }
-    begin(a);
+    begin(a, ids, n);
     a->n_prompt = 0;
     a->begun = a->again = false;
     /* With the begin token they must fit too; the refusal comes before ids are looked at. */
@@ -75,7 +106,7 @@ int answer_again(struct answer *a, glim_err *e) {
         return fail(e, GLIM_ARG, "another answer: no prompt was queued since the last rewind");
     }
     s->sampler.gen.seed++;
-    begin(a);
+    begin(a, s->ids, a->n_prompt);
     if (!a->begun) return GLIM_OK; /* the first one had not drawn anything yet */
     a->again = true;
     return session_rewind(s, a->n_prompt);
@@ -168,11 +199,16 @@ static int next_token(struct answer *a) {
     if (rc < 0) return rc;
     a->n_tokens++;
     a->piece = vocab_piece(a->v, id, 0);
+    a->name =
+        a->v->kind[id] == VOCAB_CONTROL ? vocab_piece(a->v, id, VOCAB_SPECIAL) : (struct str){0};
     return GLIM_OK;
 }
 
-int answer_next(struct answer *a, struct str *text) {
+/* The next stretch of text or, if control is not NULL, perhaps the name of one control token. What
+ * was held back before that token comes first. */
+static int answer_pull(struct answer *a, struct str *text, bool *control) {
     *text = (struct str){"", 0};
+    if (control) *control = false;
     for (;;) {
         for (u32 i = 0; i < 2; i++) {
             if (a->out[i].n == 0) continue;
@@ -182,12 +218,22 @@ int answer_next(struct answer *a, struct str *text) {
         }
         if (a->flushed || a->end == GLIM_END_STOP) return GLIM_DONE;
         struct str chars = a->piece.n ? utf8_next(&a->utf8, &a->piece) : (struct str){0};
-        if (!chars.n && a->end != GLIM_END_NONE) chars = utf8_end(&a->utf8);
+        bool named = control && a->name.n;
+        if (!chars.n && !a->piece.n && (a->end != GLIM_END_NONE || named))
+            chars = utf8_end(&a->utf8);
         if (chars.n) {
             if (stop_feed(a->stop, chars, a->out)) a->end = GLIM_END_STOP;
             continue;
         }
         if (a->piece.n) continue;
+        if (named) {
+            a->out[0] = stop_end(a->stop);
+            if (a->out[0].n) continue;
+            *text = a->name;
+            *control = true;
+            a->name = (struct str){0};
+            return GLIM_OK;
+        }
         if (a->end != GLIM_END_NONE) {
             a->out[0] = stop_end(a->stop);
             a->flushed = true;
@@ -195,5 +241,21 @@ int answer_next(struct answer *a, struct str *text) {
         }
         int rc = next_token(a);
         if (rc != GLIM_OK) return rc;
+    }
+}
+
+int answer_next(struct answer *a, struct str *text) {
+    return answer_pull(a, text, NULL);
+}
+
+int answer_event(struct answer *a, glim_event *event) {
+    for (;;) {
+        int rc = stream_next(&a->stream, &a->in, a->in_control, event, &a->s->err);
+        if (rc != GLIM_AGAIN) return rc;
+        rc = answer_pull(a, &a->in, &a->in_control);
+        if (rc == GLIM_DONE)
+            stream_end(&a->stream);
+        else if (rc != GLIM_OK)
+            return rc;
     }
 }

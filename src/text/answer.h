@@ -4,6 +4,7 @@
 
 #include "run/session.h"
 #include "text/stop.h"
+#include "text/stream.h"
 #include "text/turns.h"
 #include "text/utf8.h"
 
@@ -17,12 +18,18 @@ struct answer {
     bool begun, again;        /* the prompt's logits are kept; and to be used again */
     struct utf8_stream utf8;
     struct str piece;  /* bytes of the last token not yet turned into characters */
+    struct str name;   /* of the last token, if it is a control token not yet handed out */
     struct str out[2]; /* text that may be shown, not yet handed out */
     enum glim_end end;
     bool flushed;
+    struct stream stream; /* for answer_event */
+    struct str in;        /* what it has not yet taken */
+    bool in_control;
+    bool tools; /* tools were offered to the model: calls without marks are calls */
 };
 
-int answer_open(struct answer *a, struct session *s, const struct vocab *v, glim_err *e);
+int answer_open(struct answer *a, struct session *s, const struct vocab *v,
+                enum stream_family family, glim_err *e);
 void answer_close(struct answer *a);
 
 /* Takes over stop strings (copied) and the token limit. */
@@ -42,5 +49,8 @@ int answer_again(struct answer *a, glim_err *e);
 
 /* As glim_next; errors go to s->err. Allocates nothing. */
 int answer_next(struct answer *a, struct str *text);
+/* As glim_next_event. Stop strings are looked for in the text as the model writes it, marks of
+ * calls and thoughts included, but not across a control token. */
+int answer_event(struct answer *a, glim_event *event);
 
 #endif

@@ -1,0 +1,123 @@
+/* Answers into events: a push parser that turns the text of an answer, as it comes, into text,
+ * thoughts and tool calls, in the notation that the model was trained on.
+ *
+ * - How the text is cut into pieces makes no difference: events of one kind in a row join to the
+ *   same.
+ * - Arguments come out as compact JSON, complete with GLIM_EVENT_CALL_END.
+ * - What is no call after all stays text, byte for byte and marks included, behind a note; a call
+ *   that had begun is taken back by GLIM_EVENT_CALL_DROP. Model text is never an error.
+ * - White space beside thoughts and calls belongs to the marks and is left out. An answer without
+ *   them comes out as it is.
+ * - Text and thoughts take no memory. A call takes memory in proportion to its length, at most
+ *   `limit` bytes of which are read; a longer one stays text. */
+#ifndef TEXT_STREAM_H
+#define TEXT_STREAM_H
+
+#include "text/stream_family.h"
+#include "text/stream_value.h"
+
+enum stream_flag {
+    STREAM_TOOLS = 1,   /* tools were offered: calls without a mark are calls, too */
+    STREAM_THOUGHT = 2, /* the answer begins within a thought (stream_opens_thought) */
+    STREAM_WHOLE = 4,   /* calls are handed out when complete: none is ever dropped */
+};
+
+struct stream_queued {
+    u8 kind; /* enum glim_event_kind */
+    u8 from; /* which buffer */
+    size_t at, n;
+};
+
+/* A call being read; private to stream_call.c. */
+struct stream_call {
+    u8 state;
+    bool bare;     /* begun without a mark: if it is none, nothing is wrong */
+    bool tag;      /* behind <|python_tag|>: if it is no call, it is code */
+    bool list;     /* within [ ] */
+    bool nested;   /* within "function": { } */
+    bool has_args; /* args is what it will be, up to what is still to come */
+    bool begun;    /* GLIM_EVENT_CALL is out */
+    bool whole;    /* hold it until it is complete */
+    u8 target;     /* what the value being read is for */
+    size_t lead;   /* bytes of raw before what follows the mark */
+    size_t sent;   /* bytes of args handed out */
+    struct value value;
+    struct stream_text args, name, id, word; /* owned; word: a key, a name, a value not kept */
+};
+
+struct stream {
+    enum stream_family family;
+    u32 flags;
+    u32 spelled; /* bit i: mark i counts when it comes in ordinary tokens */
+    size_t limit;
+    u32 n_calls; /* so far, over all answers: ids are made of it */
+    /* private */
+    u8 mode;
+    bool thinking;     /* text is a thought */
+    bool channel;      /* a channel that is no thought is open */
+    bool thought_seen; /* there was one */
+    bool lead;         /* nothing but white space since the beginning, a thought or a call */
+    bool skip_space;   /* white space that comes now is dropped */
+    bool ending, ended, stopped;
+    u8 close_is; /* what the next mark that closes a call means */
+    u32 n_hold, n_space;
+    const struct stream_mark *again; /* a mark to be taken once more; or NULL */
+    bool again_control;
+    char hold[STREAM_MARK_BYTES]; /* the beginning of a spelled mark, perhaps */
+    char space[256];              /* white space that a mark may follow */
+    char out[1024];               /* text to hand out: from..n not yet queued */
+    size_t out_from, out_n;
+    bool out_thought;
+    struct stream_queued queue[16];
+    u32 q_first, q_n;
+    struct stream_text raw; /* owned: the call being read, as it came */
+    bool raw_spent;
+    char note[512];
+    size_t note_n;
+    struct stream_call call;
+};
+
+/* Zeroed flags and the default limit of 1 MiB. Takes no memory yet; alloc is borrowed. spelled: see
+ * above; marks that the family writes in ordinary tokens always count. */
+void stream_open(struct stream *s, enum stream_family family, u32 spelled, const glim_alloc *alloc);
+void stream_close(struct stream *s);
+/* Begins an answer. */
+void stream_reset(struct stream *s, u32 flags);
+
+/* Takes bytes off the front of *in and gives the next event. control: *in is the name of one
+ * control token, given whole. Ordinary text is cut anywhere, and is UTF-8 if what comes out is to
+ * be. GLIM_OK: *event, valid until the next call; GLIM_AGAIN: *in is used up; GLIM_DONE: all has
+ * been said (after stream_end). GLIM_NOMEM. */
+int stream_next(struct stream *s, struct str *in, bool control, glim_event *event, glim_err *e);
+/* There is no more text: what is held back comes out of stream_next (with an empty *in), then
+ * GLIM_EVENT_STOP, then GLIM_DONE. */
+void stream_end(struct stream *s);
+
+/* ---- Between stream.c and stream_call.c ------------------------------------------------------ */
+
+enum call_step {
+    CALL_BAD = -1, /* it is none: s->call.value.why says why */
+    CALL_MORE,
+    CALL_LEAVE, /* it was over before this byte or mark */
+    CALL_OVER,  /* this mark ended it */
+};
+/* A call begins behind a mark (or, bare, without one); raw holds the mark. */
+void call_enter(struct stream *s, bool bare, bool code);
+enum call_step call_byte(struct stream *s, char c);
+enum call_step call_mark(struct stream *s, enum stream_mark_kind kind, struct str text,
+                         bool control);
+/* The answer ends within a call. */
+enum call_step call_end(struct stream *s);
+/* Hands out the arguments read so far. */
+void call_flush(struct stream *s);
+/* What has been handed out is no longer needed, where nothing can make it be taken back. */
+void call_drained(struct stream *s);
+bool call_in_string(const struct stream *s);
+void call_free(struct stream *s);
+
+enum stream_buffer { FROM_NOWHERE, FROM_OUT, FROM_RAW, FROM_ARGS, FROM_NOTE };
+void stream_queue(struct stream *s, enum glim_event_kind kind, enum stream_buffer from, size_t at,
+                  size_t n);
+void stream_note(struct stream *s, const char *what, const char *why);
+
+#endif

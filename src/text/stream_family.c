@@ -1,0 +1,92 @@
+/* The families' marks; see stream_family.h. Facts from the models' published chat templates. */
+#include "text/stream_family.h"
+
+#include <string.h>
+
+#define THINK                                                                                      \
+    {"<think>", MARK_THINK, true}, {                                                               \
+        "</think>", MARK_THINK_END, true                                                           \
+    }
+
+const struct stream_style stream_styles[STREAM_FAMILIES] = {
+    [STREAM_PLAIN] = {.name = "plain"},
+    [STREAM_THINK] = {.name = "think", .mark = {THINK}},
+    [STREAM_GEMMA4] = {.name = "gemma4",
+                       .mark = {{"<|tool_call>", MARK_CALL, false},
+                                {"<tool_call|>", MARK_CALL_END, false},
+                                {"<|channel>", MARK_CHANNEL, false},
+                                {"<channel|>", MARK_THINK_END, false},
+                                {"<|\"|>", MARK_QUOTE, false}}},
+    [STREAM_LFM2] = {.name = "lfm2",
+                     .mark = {{"<|tool_call_start|>", MARK_CALL, false},
+                              {"<|tool_call_end|>", MARK_CALL_END, false},
+                              THINK},
+                     .bare = '['},
+    [STREAM_HERMES] = {.name = "hermes",
+                       .mark = {{"<tool_call>", MARK_CALL, true},
+                                {"</tool_call>", MARK_CALL_END, true},
+                                THINK}},
+    [STREAM_LLAMA] = {.name = "llama3",
+                      .mark = {{"<|python_tag|>", MARK_CODE, false}, THINK},
+                      .bare = '{'},
+    [STREAM_GRANITE] = {.name = "granite",
+                        .mark = {{"<|tool_call|>", MARK_CALL, false},
+                                 {"<tool_call>", MARK_CALL, true},
+                                 {"</tool_call>", MARK_CALL_END, true},
+                                 THINK,
+                                 {"<response>", MARK_WRAP, true},
+                                 {"</response>", MARK_WRAP, true}}},
+    [STREAM_MISTRAL] = {.name = "mistral",
+                        .mark = {{"[TOOL_CALLS]", MARK_CALL, false},
+                                 {"[ARGS]", MARK_ARGS, false},
+                                 {"[CALL_ID]", MARK_CALL_ID, false},
+                                 {"[THINK]", MARK_THINK, false},
+                                 {"[/THINK]", MARK_THINK_END, false},
+                                 THINK}},
+};
+
+static bool family_says(struct str s, const char *word) {
+    return memmem(s.p, s.n, word, strlen(word)) != NULL;
+}
+
+static bool family_is(struct str s, const char *word) {
+    return s.n >= strlen(word) && memcmp(s.p, word, strlen(word)) == 0;
+}
+
+enum stream_family stream_family_of(struct str template, struct str architecture) {
+    /* In this order: what is said first is said by no template of another family, but for Granite
+     * 4 and others that took over Hermes' marks. */
+    static const struct {
+        const char *word;
+        enum stream_family family;
+    } words[] = {
+        {"<|tool_call>", STREAM_GEMMA4},      {"<|tool_call_start|>", STREAM_LFM2},
+        {"<|tool_list_start|>", STREAM_LFM2}, {"[TOOL_CALLS]", STREAM_MISTRAL},
+        {"[THINK]", STREAM_MISTRAL},          {"</tool_call>", STREAM_HERMES},
+        {"<|tool_call|>", STREAM_GRANITE},    {"<tool_call>", STREAM_GRANITE},
+        {"<|python_tag|>", STREAM_LLAMA},     {"ipython", STREAM_LLAMA},
+    };
+    for (size_t i = 0; i < COUNT(words); i++) {
+        if (family_says(template, words[i].word)) return words[i].family;
+    }
+    if (family_is(architecture, "gemma4")) return STREAM_GEMMA4;
+    if (family_is(architecture, "lfm2")) return STREAM_LFM2;
+    if (family_is(architecture, "granite")) return STREAM_GRANITE;
+    if (family_says(template, "<think>") || family_says(template, "</think>")) return STREAM_THINK;
+    return STREAM_PLAIN;
+}
+
+bool stream_opens_thought(enum stream_family family, struct str tail) {
+    const struct stream_mark *mark = stream_styles[family].mark;
+    while (tail.n && strchr(" \t\r\n", tail.p[tail.n - 1]) && tail.p[tail.n - 1])
+        tail.n--;
+    for (u32 i = 0; i < STREAM_MARKS && mark[i].text; i++) {
+        bool channel = mark[i].kind == MARK_CHANNEL;
+        const char *behind = channel ? "thought" : "";
+        size_t n = strlen(mark[i].text), m = strlen(behind);
+        if (mark[i].kind != MARK_THINK && !channel) continue;
+        if (tail.n < n + m || memcmp(tail.p + tail.n - m, behind, m) != 0) continue;
+        if (memcmp(tail.p + tail.n - m - n, mark[i].text, n) == 0) return true;
+    }
+    return false;
+}
