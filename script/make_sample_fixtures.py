@@ -260,15 +260,15 @@ def settings(names):
     return c
 
 
-def make_case(names, rows, contexts):
-    c = settings(names)
+def make_case(names, rows, contexts, context=None, **fixed):
+    c = {**settings(names), **fixed}
     c["seed"] = rng.randrange(1 << 40)
     if rng.random() < 0.15:
         c["logit_bias"] = [[rng.randrange(16), rng.choice([2.5, -3, "-inf"])] for _ in range(2)]
     full = {**OFF, **{k: f32(v) if isinstance(v, float) else v for k, v in c.items()}}
     full["samplers"] = c["samplers"] = list(names)
     row = rng.randrange(8 if rng.random() < 0.85 else len(rows))
-    ids, pos = rng.randrange(len(contexts)), rng.randrange(1 << 30)
+    ids, pos = rng.randrange(len(contexts)) if context is None else context, rng.randrange(1 << 30)
     x = run(np.array(rows[row]), full, dict(ids=contexts[ids], pieces=PIECES, pos=pos))
     p = softmax(x)
     c["samplers"] = ";".join(names)
@@ -306,10 +306,10 @@ def make_logprobs(row):
     return [[int(i), round(float(log_p[i]), 6)] for i in ranked(x)]
 
 
-def again(make, *args):
+def again(make, *args, **more):
     while True:
         try:
-            return make(*args)
+            return make(*args, **more)
         except Tight:
             pass
 
@@ -319,9 +319,14 @@ def main():
     rows.append([30.0] + make_logits(15, 1, 0))
     rows += [make_logits(60, s, 0) for s in (1, 3)] + [make_logits(200, 2, 0)]
     contexts = [[], [3], make_ids(9), make_ids(30), make_ids(48), make_ids(48), [0, 1] * 12,
-                [8, 0, 1, 9, 10, 0, 1, 8, 0], [0, 1, 2, 9, 10, 0, 1, 2, 9]]
+                [8, 0, 1, 9, 10, 0, 1, 8, 0], [0, 1, 2, 9, 10, 0, 1, 2, 9],
+                [0, 1, 13, 2, 0, 1], [0, 0, 0, 1, 2, 11, 12, 0, 0, 0, 1, 2], [0, 1, 0, 1, 0, 2, 3, 11, 0, 1, 0, 1, 0, 2]]
     cases = [again(make_case, [n], rows, contexts) for n in ORDER for _ in range(12)]
     cases += [again(make_case, ["dry"], rows, contexts) for _ in range(30)]
+    # What followed was a breaker; breakers that begin anew within themselves.
+    for context, text in [(9, "*"), (10, "aab"), (11, "abac"), (10, "aaab"), (8, "END")]:
+        cases.append(again(make_case, ["dry"], rows, contexts, context=context, dry_breakers=[text], dry_last_n=-1,
+                           dry_allowed_length=1, dry_multiplier=2.5, dry_base=1.75))
     cases += [again(make_case, ORDER, rows, contexts) for _ in range(40)]
     for _ in range(100):
         names = rng.sample(ORDER, rng.randrange(0, len(ORDER) + 1))
