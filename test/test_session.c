@@ -410,6 +410,37 @@ static void test_ring(void **state) {
     temp_remove(&t);
 }
 
+/* Sliding windows and short convolutions keep enough to go back KV_REWIND tokens at any time
+ * without processing anything again; farther back they start anew. */
+static void test_near_rewinds(void **state) {
+    (void)state;
+    static const char *const paths[] = {"test/data/gemma3.gguf", "test/data/gemma4-e2b.gguf",
+                                        "test/data/gemma4-large.gguf", "test/data/lfm2.gguf",
+                                        "test/data/lfm2moe.gguf"};
+    for (u32 i = 0; i < COUNT(paths); i++) {
+        struct inner k;
+        struct session s;
+        glim_session_params p = {.exact = true, .n_ctx = 600, .n_batch = 7};
+        inner_open(&k, paths[i], 1);
+        inner_session(&k, &s, &p);
+        for (u32 n = 0; n < 10; n++) /* beyond any ring */
+            feed(&s, tokens, N);
+        steps_to_end(&s);
+        for (u32 back = 1; back <= KV_REWIND; back++) {
+            u32 keep = s.n_ids - back;
+            assert_int_equal(session_rewind(&s, keep), 0);
+            assert_int_equal(s.n_done, keep);
+            for (u32 n = 0; n < back; n++)
+                feed(&s, tokens + n % N, 1);
+            steps_to_end(&s);
+        }
+        assert_int_equal(session_rewind(&s, s.n_ids / 4), 0);
+        assert_int_equal(s.n_done, 0);
+        session_close(&s);
+        inner_close(&k);
+    }
+}
+
 /* The plan is what a session then takes, but for a few percent of records and page tables. */
 static void test_plan(void **state) {
     (void)state;
@@ -478,6 +509,7 @@ int main(void) {
         cmocka_unit_test(test_interleaved_sessions),
         cmocka_unit_test(test_pages_return),
         cmocka_unit_test(test_ring),
+        cmocka_unit_test(test_near_rewinds),
         cmocka_unit_test(test_plan),
         cmocka_unit_test(test_not_finite),
     };
