@@ -228,6 +228,51 @@ static void test_stop_strings(void **state) {
     run_close(&r);
 }
 
+/* Events joined are the text, whatever family the template tells: the model's random words have no
+ * marks. Stop strings, limits and a second answer are as without events. */
+static void test_events_are_the_text(void **state) {
+    (void)state;
+    static const char *const templates[] = {"", "</tool_call>", "[TOOL_CALLS]", "<|python_tag|>",
+                                            "<|tool_call>"};
+    static struct answer_text a, b;
+    for (size_t i = 0; i < COUNT(templates); i++) {
+        struct edit e = {.key = "tokenizer.chat_template", .as = EDIT_STR, .s = templates[i]};
+        struct temp t = edit_gguf(MODEL, &e, 1);
+        struct run r;
+        run_open(&r, t.path, 1, NULL, &params);
+        for (u64 seed = 0; seed < 12; seed++) {
+            glim_generation gen = free_talk(seed, 50);
+            const char *stops[] = {"e"};
+            gen.stops = stops;
+            gen.n_stops = seed % 3 == 0;
+            ask(&r, &gen, &a);
+            run_ok(&r, glim_rewind(r.session, 0));
+            run_ok(&r, glim_prompt(r.session, "What the wind said: ", 20, 0));
+            b = (struct answer_text){0};
+            glim_event ev;
+            bool stopped = false;
+            int rc;
+            while ((rc = glim_next_event(r.session, &ev)) != GLIM_DONE) {
+                if (rc == GLIM_AGAIN) continue;
+                run_ok(&r, rc);
+                assert_false(stopped);
+                stopped = ev.kind == GLIM_EVENT_STOP;
+                assert_true(stopped || ev.kind == GLIM_EVENT_TEXT);
+                memcpy(b.text + b.n, ev.text, ev.len);
+                b.n += ev.len;
+            }
+            assert_true(stopped);
+            assert_int_equal(glim_end_reason(r.session), a.end);
+            assert_int_equal(b.n, a.n);
+            assert_memory_equal(b.text, a.text, a.n);
+            assert_int_equal(glim_next_event(r.session, &ev), GLIM_DONE);
+        }
+        assert_int_equal(glim_next_event(r.session, NULL), GLIM_ARG);
+        run_close(&r);
+        temp_remove(&t);
+    }
+}
+
 static void refused(struct run *r, const glim_generation *gen, const char *word) {
     assert_int_equal(glim_set_generation(r->session, gen), GLIM_ARG);
     if (!strstr(glim_session_error(r->session)->msg, word))
@@ -308,9 +353,10 @@ static void test_bad_prompts(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_text_is_the_tokens), cmocka_unit_test(test_limits),
-        cmocka_unit_test(test_end_token),          cmocka_unit_test(test_stop_strings),
-        cmocka_unit_test(test_refused_settings),   cmocka_unit_test(test_bad_prompts),
+        cmocka_unit_test(test_text_is_the_tokens),  cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_end_token),           cmocka_unit_test(test_stop_strings),
+        cmocka_unit_test(test_events_are_the_text), cmocka_unit_test(test_refused_settings),
+        cmocka_unit_test(test_bad_prompts),
     };
     return cmocka_run_group_tests_name("answer", tests, NULL, NULL);
 }

@@ -5,6 +5,8 @@
 #include "tool/format.h"
 #include "tool/interrupt.h"
 
+#include <jansson.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -126,25 +128,116 @@ static void put_answer(const char *text, size_t len, bool terminal) {
     }
 }
 
-enum reply_end reply_stream(struct reply *r, bool whole_line) {
+/* ---- Its parts ------------------------------------------------------------------------------- */
+
+static void new_line(struct reply *r) {
+    if (r->last && r->last != '\n') printf("\n");
+    r->last = '\n';
+}
+
+/* The tool call that is being shown: {"name":NAME,"arguments": and what is still to come. False: no
+ * memory. */
+static bool call_open(struct reply *r, const char *name, bool terminal) {
+    r->call.f = open_memstream(&r->call.p, &r->call.n);
+    json_t *quoted = json_string(name);
+    bool ok = r->call.f && quoted;
+    if (ok && terminal) {
+        fprintf(r->call.f, "[tool call: %s ", name);
+    } else if (ok) {
+        fputs("{\"name\":", r->call.f);
+        ok = json_dumpf(quoted, r->call.f, JSON_ENCODE_ANY) == 0;
+        fputs(",\"arguments\":", r->call.f);
+    }
+    json_decref(quoted);
+    return ok;
+}
+
+/* Shows it, or, unless it was one, forgets it. */
+static bool call_close(struct reply *r, bool terminal, bool is_one) {
+    bool ok = fputs(terminal ? "]\n" : "}\n", r->call.f) >= 0 && fclose(r->call.f) == 0;
+    r->call.f = NULL;
+    if (ok && is_one) {
+        new_line(r);
+        put_answer(r->call.p, r->call.n, terminal);
+    }
+    free(r->call.p);
+    r->call.p = NULL;
+    return ok;
+}
+
+static void put_part(struct reply *r, const glim_event *ev, bool terminal) {
+    bool thought = ev->kind == GLIM_EVENT_THOUGHT;
+    if (thought && !terminal) return;
+    if (!thought && r->thought) { /* a blank line between */
+        new_line(r);
+        printf("\n");
+    }
+    r->thought = thought;
+    r->last = ev->text[ev->len - 1];
+    if (thought) fputs("\x1b[2m", stdout);
+    put_answer(ev->text, ev->len, terminal);
+    if (thought) fputs("\x1b[0m", stdout);
+}
+
+/* False: no memory. */
+static bool put_event(struct reply *r, const glim_event *ev, bool terminal) {
+    switch (ev->kind) {
+    case GLIM_EVENT_TEXT:
+    case GLIM_EVENT_THOUGHT:
+        put_part(r, ev, terminal);
+        return true;
+    case GLIM_EVENT_CALL:
+        return call_open(r, ev->name, terminal);
+    case GLIM_EVENT_ARGS:
+        return fwrite(ev->text, 1, ev->len, r->call.f) == ev->len;
+    case GLIM_EVENT_CALL_END:
+    case GLIM_EVENT_CALL_DROP:
+        return call_close(r, terminal, ev->kind == GLIM_EVENT_CALL_END);
+    case GLIM_EVENT_NOTE:
+        if (!r->notes.f) r->notes.f = open_memstream(&r->notes.p, &r->notes.n);
+        return r->notes.f && fprintf(r->notes.f, "[%.*s]\n", (int)ev->len, ev->text) >= 0;
+    default:
+        return true;
+    }
+}
+
+/* What is left when the answer has ended. */
+static void put_notes(struct reply *r) {
+    if (r->call.f) fclose(r->call.f); /* interrupted */
+    free(r->call.p);
+    if (r->notes.f && fclose(r->notes.f) == 0 && !r->options->quiet) fputs(r->notes.p, stderr);
+    free(r->notes.p);
+    r->call.f = r->notes.f = NULL;
+    r->call.p = r->notes.p = NULL;
+}
+
+/* glim_next as an event. */
+static int next_event(struct reply *r, glim_event *ev) {
+    if (!r->raw) return glim_next_event(r->session, ev);
+    *ev = (glim_event){.kind = GLIM_EVENT_TEXT};
+    return glim_next(r->session, &ev->text, &ev->len);
+}
+
+static enum reply_end stream_answer(struct reply *r, bool whole_line) {
     bool terminal = isatty(STDOUT_FILENO);
     int rc = GLIM_OK;
     size_t n_all;
     glim_tokens(r->session, &n_all);
     r->n_prompt = n_all - r->n_before;
     while (!interrupt_seen) {
-        const char *text;
-        size_t len;
-        rc = glim_next(r->session, &text, &len);
+        glim_event ev;
+        rc = next_event(r, &ev);
         if (rc < 0 || rc == GLIM_DONE) break;
         if (rc == GLIM_AGAIN) {
             if (r->last == 0 || r->last == '\n') note_progress(r);
             continue;
         }
-        if (len == 0) continue;
+        if (ev.kind == GLIM_EVENT_TEXT && ev.len == 0) continue;
         clear_note(r);
-        r->last = text[len - 1];
-        put_answer(text, len, terminal);
+        if (!put_event(r, &ev, terminal)) {
+            options_say("no memory to show a tool call or note");
+            return REPLY_UNWRITABLE;
+        }
         if (!options_flush()) return REPLY_UNWRITABLE;
     }
     clear_note(r);
@@ -154,4 +247,10 @@ enum reply_end reply_stream(struct reply *r, bool whole_line) {
         if (!options_flush()) return REPLY_UNWRITABLE;
     }
     return rc < 0 ? REPLY_FAILED : REPLY_DONE;
+}
+
+enum reply_end reply_stream(struct reply *r, bool whole_line) {
+    enum reply_end end = stream_answer(r, whole_line);
+    put_notes(r);
+    return end;
 }

@@ -16,19 +16,28 @@ struct reply {
     bool noted; /* a progress note is on the terminal */
     char last;  /* byte printed; 0: nothing yet */
     bool interrupted;
+    bool raw;     /* text as it comes: nothing in it is a thought or a call */
+    bool thought; /* the last thing printed was a thought */
+    struct {
+        char *p; /* owned: what is not shown as it comes, zero-terminated */
+        size_t n;
+        FILE *f; /* owned: while it is written */
+    } call, notes;
 };
 
 enum reply_end {
     REPLY_DONE,       /* complete, cut or interrupted: reply_reason tells */
     REPLY_FAILED,     /* glim_session_error tells */
-    REPLY_UNWRITABLE, /* stdout is gone; the reason has been printed */
+    REPLY_UNWRITABLE, /* stdout is gone, or memory; the reason has been printed */
 };
 
 /* Before a prompt is queued. */
 void reply_begin(struct reply *r, glim_session *session, const struct generation_options *options);
 /* After it: prints pieces as they come until the answer is complete or Ctrl-C is seen
  * (tool/interrupt.h). whole_line: the answer ends with a line's end even where the model's text
- * does not. */
+ * does not. On a terminal thoughts are dimmed, elsewhere they are left out. A tool call is a line
+ * of its own, elsewhere than on a terminal a JSON object; it is printed when it is complete. Notes
+ * on the answer go to stderr behind it. */
 enum reply_end reply_stream(struct reply *r, bool whole_line);
 
 /* To stdout, a line for each token of the answer that is complete, its end token too: the

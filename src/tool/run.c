@@ -123,6 +123,7 @@ static int answer(struct run *r, struct reply *reply) {
 static int with_session(struct run *r) {
     struct reply reply;
     reply_begin(&reply, r->session, &r->g);
+    reply.raw = r->raw;
     int rc = generate_apply(&r->g, &r->o, r->session);
     if (rc == GLIM_OK) rc = queue_prompt(r);
     if (rc < 0) return options_failed(glim_session_error(r->session));
@@ -130,6 +131,7 @@ static int with_session(struct run *r) {
     for (u32 i = 1; code == TOOL_FINE && i < r->answers; i++) {
         if (glim_next_answer(r->session) < 0) return options_failed(glim_session_error(r->session));
         reply_begin(&reply, r->session, &r->g);
+        reply.raw = r->raw;
         r->g.gen.seed++; /* as the library does */
         printf("\n");
         code = answer(r, &reply);
