@@ -233,7 +233,9 @@ const struct command run_command = {
         "system text then apply below the flags, or the .json manifest of a LeapBundle. The\n"
         "prompt may come through a pipe, or partly: what is written behind the model goes\n"
         "first. The answer goes to stdout, a closing line with speeds to stderr. Ctrl-C ends\n"
-        "the answer (exit status 130).",
+        "the answer (exit status 130). Thoughts are dimmed on a terminal and left out elsewhere; "
+        "a\n"
+        "tool call is a line of its own, a JSON object where there is no terminal.",
     .examples = "examples:\n"
                 "  glim run model.gguf \"Why is the sky blue?\"\n"
                 "  glim run gemma4:e2b --system \"Be brief.\" Why is the sky blue?\n"
