@@ -63,6 +63,16 @@ fuzz:
 $(B)/flags: FORCE
 	@mkdir -p $(@D)
 	@echo '$(COMPILE)' | cmp -s - $@ || echo '$(COMPILE)' > $@
+# The bodies of the GPU's kernels as C strings.
+WGSL := $(sort $(wildcard src/kern/*.wgsl))
+build/inc/kern/wgsl_bodies.inc: $(WGSL) Makefile
+	@mkdir -p $(@D)
+	@for f in $(WGSL); do \
+	  echo "{\"$$(basename $$f .wgsl)\","; \
+	  sed 's/[\\"]/\\&/g; s/.*/"&\\n"/' $$f; echo '},'; \
+	done > $@
+$(B)/src/kern/wgsl.o: build/inc/kern/wgsl_bodies.inc
+$(B)/src/kern/wgsl.o: private COMPILE += -Ibuild/inc
 $(B)/%.o: %.c $(B)/flags
 	@mkdir -p $(@D)
 	$(COMPILE) $(if $(werror),-Werror) -MMD -MP -c $< -o $@
@@ -116,7 +126,7 @@ check-folders:
 
 # The whole library as one C file and one header, for programs that would rather compile it in.
 amalgamation: build/glim_amalgamated.c
-build/glim_amalgamated.c: script/amalgamate.py $(LIB_SRC) $(HEADERS) $(wildcard src/*/*.def src/*/*.inc)
+build/glim_amalgamated.c: script/amalgamate.py build/inc/kern/wgsl_bodies.inc $(LIB_SRC) $(HEADERS) $(wildcard src/*/*.def src/*/*.inc)
 	@mkdir -p build
 	python3 script/amalgamate.py $@ $(LIB_SRC)
 	cp include/glim.h build/glim.h

@@ -21,7 +21,7 @@ done = set()
 
 
 def find(name, includer):
-    for folder in (includer.parent, ROOT / "src", ROOT / "include"):
+    for folder in (includer.parent, ROOT / "src", ROOT / "include", ROOT / "build/inc"):
         if (folder / name).is_file():
             return (folder / name).resolve()
     sys.exit(f"{includer}: cannot find {name}")

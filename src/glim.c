@@ -8,7 +8,7 @@
 
 struct glim_engine {
     struct engine *engine;
-    char device[64];
+    char device[240];
 };
 
 struct glim_model {
@@ -30,12 +30,7 @@ struct glim_session {
 
 /* ---- Engine ---------------------------------------------------------------------------------- */
 
-int glim_engine_open(glim_engine **out, const glim_engine_params *params, glim_err *err) {
-    if (!out) return fail(err, GLIM_ARG, "glim_engine_open: out is NULL");
-    *out = NULL;
-    struct engine *g;
-    int rc = engine_open(&g, params, err);
-    if (rc < 0) return rc;
+int engine_publish(glim_engine **out, struct engine *g, glim_err *err) {
     glim_engine *e = mem_get(&g->alloc, sizeof *e);
     if (!e) {
         engine_close(g);
@@ -43,10 +38,24 @@ int glim_engine_open(glim_engine **out, const glim_engine_params *params, glim_e
     }
     u32 n = pool_threads(g->pool);
     e->engine = g;
-    snprintf(e->device, sizeof e->device, "cpu (%s, %u thread%s)", g->isa->name, n,
-             n == 1 ? "" : "s");
+    if (g->device) {
+        const struct gpu_info *gpu = gpu_info(g->device->gpu);
+        snprintf(e->device, sizeof e->device, "gpu (%s%s)", gpu->name,
+                 gpu->software ? ", software" : "");
+    } else {
+        snprintf(e->device, sizeof e->device, "cpu (%s, %u thread%s)", g->isa->name, n,
+                 n == 1 ? "" : "s");
+    }
     *out = e;
     return GLIM_OK;
+}
+
+int glim_engine_open(glim_engine **out, const glim_engine_params *params, glim_err *err) {
+    if (!out) return fail(err, GLIM_ARG, "glim_engine_open: out is NULL");
+    *out = NULL;
+    struct engine *g;
+    int rc = engine_open(&g, params, err);
+    return rc < 0 ? rc : engine_publish(out, g, err);
 }
 
 void glim_engine_close(glim_engine *engine) {

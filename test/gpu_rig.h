@@ -6,7 +6,7 @@
 #include "gpu/gpu.h"
 
 #ifdef CMOCKA_H_ /* headers are compiled alone too */
-#define GPU_LIBRARY "build/dawn/libwebgpu_dawn.so"
+#define GPU_LIBRARY "deps/libwebgpu_dawn.so"
 
 /* Opens a GPU; skip() if there is none. c may be NULL. */
 static inline struct gpu *rig_gpu(const struct gpu_choice *c) {

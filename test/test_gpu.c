@@ -42,6 +42,8 @@ static const char count_groups[] =
     "    if (i < n) { y[i] = y[i] + i; }\n"
     "}\n";
 
+static const enum gpu_access slots[GPU_SLOTS] = {[0] = GPU_PARAMS, [2] = GPU_READ_WRITE};
+
 /* Every group runs once, however they are spread. */
 static void count(struct gpu *g, u32 n) {
     enum { CAP = 30 };
@@ -54,7 +56,7 @@ static void count(struct gpu *g, u32 n) {
     OK(gpu_buffer_init(g, &p, sizeof many, GPU_UNIFORM, "p", &e));
     OK(gpu_write(g, &y, 0, zero, sizeof zero, &e));
     OK(gpu_write(g, &p, 0, many, sizeof many, &e));
-    OK(gpu_pipeline_begin(g, &pipe, "count", count_groups, &e));
+    OK(gpu_pipeline_begin(g, &pipe, "count", count_groups, slots, &e));
     OK(gpu_wait(g, &e));
     void *group = gpu_bind(
         g, &pipe, (struct gpu_binding[]){{.slot = 0, .buffer = &p}, {.slot = 2, .buffer = &y}}, 2,
@@ -104,7 +106,7 @@ static void errors_arrive(void **state) {
     struct gpu_pipeline pipe;
     struct gpu_buffer b;
     glim_err e = {0};
-    int rc = gpu_pipeline_begin(g, &pipe, "broken", "fn main( {", &e);
+    int rc = gpu_pipeline_begin(g, &pipe, "broken", "fn main( {", slots, &e);
     if (rc == GLIM_OK) rc = gpu_wait(g, &e);
     assert_int_equal(rc, GLIM_DEVICE);
     assert_non_null(strstr(e.msg, "broken"));

@@ -128,6 +128,34 @@ struct wg_pipeline_descriptor {
         const void *constants;
     } stage;
 };
+enum { WG_STAGE_COMPUTE = 4 };
+enum { WG_BIND_UNIFORM = 2, WG_BIND_STORAGE, WG_BIND_READ };
+struct wg_layout_entry {
+    const void *chain;
+    u32 binding;
+    u64 stage;
+    u32 array;
+    struct {
+        const void *chain;
+        u32 kind, dynamic;
+        u64 least;
+    } buffer;
+    struct {
+        const void *chain;
+        u32 unused[2];
+    } sampler;
+    struct {
+        const void *chain;
+        u32 unused[4];
+    } texture, storage_texture;
+};
+struct wg_layout_descriptor {
+    const void *chain;
+    struct wg_text label;
+    size_t n;
+    const void *entries; /* wg_layout_entry; of a pipeline: layouts of groups */
+    u32 immediate_bytes; /* of a pipeline */
+};
 struct wg_group_entry {
     const void *chain;
     u32 binding;
@@ -186,7 +214,9 @@ struct wg_query_descriptor {
     F(struct wg_future, DevicePopErrorScope, (void *, struct wg_callback))                         \
     F(void, DeviceDestroy, (void *))                                                               \
     F(void, DeviceRelease, (void *))                                                               \
-    F(void *, ComputePipelineGetBindGroupLayout, (void *, u32))                                    \
+    F(void *, DeviceCreateBindGroupLayout, (void *, const struct wg_layout_descriptor *))          \
+    F(void *, DeviceCreatePipelineLayout, (void *, const struct wg_layout_descriptor *))           \
+    F(void, PipelineLayoutRelease, (void *))                                                       \
     F(void, ComputePipelineRelease, (void *))                                                      \
     F(void, BindGroupLayoutRelease, (void *))                                                      \
     F(void, BindGroupRelease, (void *))                                                            \

@@ -46,9 +46,12 @@ struct gpu_buffer {
     u64 bytes;
     bool read_done; /* of a read in flight, during which the struct stays where it is */
     u32 read_status;
+    u64 read_bytes;
 };
+enum gpu_access { GPU_UNUSED, GPU_PARAMS, GPU_READ, GPU_READ_WRITE };
+enum { GPU_SLOTS = 8 }; /* bindings 0 to 7 of group 0 */
 struct gpu_pipeline {
-    void *handle;
+    void *handle, *layout;
     const char *name; /* borrowed; for errors and profiles */
 };
 
@@ -71,10 +74,10 @@ void gpu_buffer_free(struct gpu *g, struct gpu_buffer *b); /* an empty one is fi
 int gpu_write(struct gpu *g, const struct gpu_buffer *b, u64 offset, const void *from, u64 n,
               glim_err *e);
 
-/* Starts to make a pipeline; many are made in parallel. name must outlive it. Usable, and its
- * errors known, after gpu_wait. */
+/* Starts to make a pipeline; many are made in parallel. slots: how it uses each binding; name must
+ * outlive it, and *p stay where it is. Usable, and its errors known, after gpu_wait. */
 int gpu_pipeline_begin(struct gpu *g, struct gpu_pipeline *p, const char *name, const char *wgsl,
-                       glim_err *e);
+                       const enum gpu_access slots[GPU_SLOTS], glim_err *e);
 void gpu_pipeline_free(struct gpu *g, struct gpu_pipeline *p);
 
 /* Waits for all pipelines and submitted work. Not for steps. */

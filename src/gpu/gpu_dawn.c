@@ -439,19 +439,37 @@ static void on_pipeline(u32 status, void *handle, struct wg_text message, void *
     }
 }
 
+static void *group_layout(struct gpu *g, const enum gpu_access slots[GPU_SLOTS]) {
+    static const u32 kinds[] = {[GPU_PARAMS] = WG_BIND_UNIFORM,
+                                [GPU_READ] = WG_BIND_READ,
+                                [GPU_READ_WRITE] = WG_BIND_STORAGE};
+    struct wg_layout_entry entries[GPU_SLOTS] = {0};
+    struct wg_layout_descriptor d = {.entries = entries};
+    for (u32 i = 0; i < GPU_SLOTS; i++) {
+        if (slots[i] == GPU_UNUSED) continue;
+        entries[d.n++] = (struct wg_layout_entry){
+            .binding = i, .stage = WG_STAGE_COMPUTE, .buffer = {.kind = kinds[slots[i]]}};
+    }
+    return g->d.DeviceCreateBindGroupLayout(g->device, &d);
+}
+
 int gpu_pipeline_begin(struct gpu *g, struct gpu_pipeline *p, const char *name, const char *wgsl,
-                       glim_err *e) {
+                       const enum gpu_access slots[GPU_SLOTS], glim_err *e) {
     struct wg_wgsl source = {.chain = {.type = WG_TYPE_WGSL}, .code = text_of(wgsl)};
     struct wg_named_descriptor d = {.chain = &source, .label = text_of(name)};
-    *p = (struct gpu_pipeline){.name = name};
+    *p = (struct gpu_pipeline){.name = name, .layout = group_layout(g, slots)};
+    struct wg_layout_descriptor ld = {.n = 1, .entries = &p->layout};
+    void *layout = g->d.DeviceCreatePipelineLayout(g->device, &ld);
     void *module = g->d.DeviceCreateShaderModule(g->device, &d);
     struct wg_pipeline_descriptor pd = {.label = text_of(name),
+                                        .layout = layout,
                                         .stage = {.module = module, .entry = text_of("main")}};
     struct wg_callback done = call_back((void *)on_pipeline, g);
     done.ud2 = p;
     g->pending++;
     g->d.DeviceCreateComputePipelineAsync(g->device, &pd, done);
     g->d.ShaderModuleRelease(module);
+    g->d.PipelineLayoutRelease(layout);
     g->d.InstanceProcessEvents(g->instance);
     if (!g->error) return GLIM_OK;
     int code = g->error;
@@ -461,6 +479,7 @@ int gpu_pipeline_begin(struct gpu *g, struct gpu_pipeline *p, const char *name, 
 
 void gpu_pipeline_free(struct gpu *g, struct gpu_pipeline *p) {
     if (p->handle) g->d.ComputePipelineRelease(p->handle);
+    if (p->layout) g->d.BindGroupLayoutRelease(p->layout);
     *p = (struct gpu_pipeline){0};
 }
 
@@ -475,7 +494,7 @@ int gpu_wait(struct gpu *g, glim_err *e) {
 
 void *gpu_bind(struct gpu *g, const struct gpu_pipeline *p, const struct gpu_binding *b, u32 n,
                glim_err *e) {
-    struct wg_group_entry entries[10] = {0};
+    struct wg_group_entry entries[GPU_SLOTS] = {0};
     for (u32 i = 0; i < n; i++) {
         u64 bytes = b[i].bytes ? b[i].bytes : b[i].buffer->bytes - b[i].offset;
         entries[i] = (struct wg_group_entry){.binding = b[i].slot,
@@ -483,11 +502,9 @@ void *gpu_bind(struct gpu *g, const struct gpu_pipeline *p, const struct gpu_bin
                                              .offset = b[i].offset,
                                              .size = bytes};
     }
-    void *layout = g->d.ComputePipelineGetBindGroupLayout(p->handle, 0);
     struct wg_group_descriptor d = {
-        .label = text_of(p->name), .layout = layout, .n = n, .entries = entries};
+        .label = text_of(p->name), .layout = p->layout, .n = n, .entries = entries};
     void *group = g->d.DeviceCreateBindGroup(g->device, &d);
-    g->d.BindGroupLayoutRelease(layout);
     if (gpu_check(g, e) < 0) {
         gpu_bind_free(g, group);
         return NULL;
@@ -557,6 +574,7 @@ static void on_read(u32 status, struct wg_text message, void *ud, void *unused) 
 
 int gpu_read_begin(struct gpu *g, struct gpu_buffer *b, u64 n, glim_err *e) {
     b->read_done = false;
+    b->read_bytes = n;
     g->d.BufferMapAsync(b->handle, 1, 0, (size_t)n, call_back((void *)on_read, b));
     return gpu_check(g, e);
 }
@@ -567,7 +585,7 @@ int gpu_read_poll(struct gpu *g, const struct gpu_buffer *b, const void **bytes,
     if (!b->read_done) return GLIM_AGAIN;
     if (b->read_status != WG_SUCCESS) return fail(e, GLIM_DEVICE, "the GPU gave no result");
     g->staged = 0;
-    *bytes = g->d.BufferGetConstMappedRange(b->handle, 0, SIZE_MAX);
+    *bytes = g->d.BufferGetConstMappedRange(b->handle, 0, (size_t)b->read_bytes);
     return *bytes ? GLIM_OK : fail(e, GLIM_DEVICE, "the GPU's result cannot be read");
 }
 

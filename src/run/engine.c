@@ -2,16 +2,22 @@
 #include "run/engine.h"
 #include "base/plat_cpu.h"
 
+#include <stdlib.h>
 #include <string.h>
 
-int engine_open(struct engine **out, const glim_engine_params *p, glim_err *e) {
-    static const glim_engine_params defaults;
-    if (!p) p = &defaults;
-    *out = NULL;
-    if (p->device && strcmp(p->device, "cpu") != 0 && strcmp(p->device, "auto") != 0) {
-        return fail(e, GLIM_UNSUPPORTED, "device '%.40s' is not supported; known: auto, cpu",
-                    p->device);
-    }
+/* "gpu" or "gpu:N". */
+static bool is_gpu(const char *device, u32 *index) {
+    char *end;
+    *index = 0;
+    if (strncmp(device, "gpu", 3) != 0) return false;
+    if (device[3] == 0) return true;
+    unsigned long n = strtoul(device + 4, &end, 10);
+    *index = (u32)n;
+    return device[3] == ':' && device[4] >= '0' && device[4] <= '9' && *end == 0 && n < 1000;
+}
+
+/* The CPU's side, which a GPU's engine has too. */
+static int open_cpu(struct engine **out, const glim_engine_params *p, glim_err *e) {
     const struct isa *isa = isa_pick(p->isa);
     if (!isa) {
         return fail(e, GLIM_UNSUPPORTED, "instruction set '%.40s' is unknown or cannot run here",
@@ -37,8 +43,44 @@ int engine_open(struct engine **out, const glim_engine_params *p, glim_err *e) {
     return GLIM_OK;
 }
 
+static const glim_engine_params defaults;
+
+int engine_open_gpu(struct engine **out, const glim_engine_params *p, const struct gpu_choice *c,
+                    glim_err *e) {
+    glim_engine_params one = p ? *p : defaults;
+    *out = NULL;
+    one.n_threads = 1; /* nothing is shared out */
+    int rc = open_cpu(out, &one, e);
+    if (rc < 0) return rc;
+    rc = device_open(&(*out)->device, c, &(*out)->alloc, e);
+    if (rc < 0) {
+        engine_close(*out);
+        *out = NULL;
+    }
+    return rc;
+}
+
+int engine_open(struct engine **out, const glim_engine_params *p, glim_err *e) {
+    if (!p) p = &defaults;
+    *out = NULL;
+    const char *device = p->device ? p->device : "auto";
+    struct gpu_choice c = {.library = p->gpu_library};
+    if (is_gpu(device, &c.index)) return engine_open_gpu(out, p, &c, e);
+    if (strcmp(device, "cpu") == 0) return open_cpu(out, p, e);
+    if (strcmp(device, "auto") != 0) {
+        return fail(e, GLIM_UNSUPPORTED,
+                    "device '%.40s' is not supported; known: auto, cpu, gpu, gpu:N", device);
+    }
+    /* A real GPU if there is one; a program that plays one is slower than the CPU's own path. */
+    struct gpu_info first;
+    if (gpu_list(c.library, &first, 1, NULL) == 1 && !first.software)
+        return engine_open_gpu(out, p, &c, e);
+    return open_cpu(out, p, e);
+}
+
 void engine_close(struct engine *g) {
     if (!g) return;
+    device_close(g->device);
     pool_close(g->pool);
     mem_put(&g->alloc, g->scratch_block, g->scratch_size);
     glim_alloc alloc = g->alloc; /* the engine itself came from it */

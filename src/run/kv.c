@@ -46,8 +46,8 @@ u64 kv_bytes(const struct model *m, bool f16, u32 n_ctx, u32 n_batch) {
     return sum;
 }
 
-int kv_cache_init(struct kv_cache *c, const struct model *m, bool f16, const glim_alloc *a,
-                  glim_err *e) {
+int kv_cache_init(struct kv_cache *c, const struct model *m, bool f16, bool elsewhere,
+                  const glim_alloc *a, glim_err *e) {
     *c = (struct kv_cache){0};
     c->layers = mem_get(a, m->n_kv * sizeof *c->layers);
     if (!c->layers) return fail(e, GLIM_NOMEM, "out of memory (KV layers)");
@@ -55,7 +55,8 @@ int kv_cache_init(struct kv_cache *c, const struct model *m, bool f16, const gli
     layout(m, f16, c->layers, c->layout.page_bytes);
     for (u32 k = 0; k < KV_KINDS; k++) {
         c->windows[k] = m->windows[k];
-        c->pools[k] = (struct kv_pool){.alloc = a, .page_bytes = c->layout.page_bytes[k]};
+        u64 bytes = elsewhere ? 0 : c->layout.page_bytes[k];
+        c->pools[k] = (struct kv_pool){.alloc = a, .page_bytes = bytes};
     }
     return GLIM_OK;
 }

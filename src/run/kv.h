@@ -30,9 +30,10 @@ struct kv_cache {
     u32 windows[KV_KINDS]; /* positions that a layer sees */
 };
 
-/* Sets sizes from the model's layers; takes no pages yet. */
-int kv_cache_init(struct kv_cache *c, const struct model *m, bool f16, const glim_alloc *a,
-                  glim_err *e);
+/* Sets sizes from the model's layers; takes no pages yet. elsewhere: pages are on a device, and
+ * only counted here. */
+int kv_cache_init(struct kv_cache *c, const struct model *m, bool f16, bool elsewhere,
+                  const glim_alloc *a, glim_err *e);
 void kv_cache_free(struct kv_cache *c);
 /* Bytes of the pages that a sequence of n_ctx positions in passes of n_batch takes. */
 u64 kv_bytes(const struct model *m, bool f16, u32 n_ctx, u32 n_batch);

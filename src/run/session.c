@@ -16,7 +16,7 @@ enum { DROP_ROWS = 256 };
 enum { DEFAULT_CTX = 8192, DEFAULT_BATCH = 512 };
 
 int loaded_open(struct loaded *l, struct engine *g, const char *path, glim_err *e) {
-    *l = (struct loaded){.engine = g};
+    *l = (struct loaded){.engine = g, .on_device = {.device = g->device}};
     int rc = model_open(&l->model, path, &g->alloc, e);
     if (rc == GLIM_OK && l->model.note[0] && g->log) {
         char text[600];
@@ -27,6 +27,7 @@ int loaded_open(struct loaded *l, struct engine *g, const char *path, glim_err *
 }
 
 void loaded_close(struct loaded *l) {
+    device_model_free(&l->on_device);
     for (u32 i = 0; i < COUNT(l->caches); i++)
         kv_cache_free(&l->caches[i]);
     model_close(&l->model);
@@ -82,7 +83,7 @@ static int allocate(struct session *s, const glim_session_params *p, glim_err *e
     struct arena *a = &s->arena;
     prog_init(&s->prog, a, s->n_batch, s->max_logits);
     int rc = model_build(&l->model, &s->prog, p->exact, e);
-    if (rc == GLIM_OK) rc = exec_cpu_init(&s->exec, &s->prog, a, e);
+    if (rc == GLIM_OK && !l->engine->device) rc = exec_cpu_init(&s->exec, &s->prog, a, e);
     if (rc < 0) return rc;
     s->ids = arena_array(a, s->n_ctx, sizeof *s->ids);
     s->wanted = arena_array(a, s->n_ctx, sizeof *s->wanted);
@@ -96,8 +97,11 @@ static int allocate(struct session *s, const glim_session_params *p, glim_err *e
     if (rc < 0) return rc;
     bool f16 = p->kv == GLIM_KV_F16;
     struct kv_cache *cache = &l->caches[f16];
-    if (!cache->layers) rc = kv_cache_init(cache, &l->model, f16, &l->engine->alloc, e);
+    if (!cache->layers)
+        rc = kv_cache_init(cache, &l->model, f16, l->engine->device != NULL, &l->engine->alloc, e);
     if (rc == GLIM_OK) rc = kv_seq_init(&s->kv, cache, s->n_ctx, s->n_batch, e);
+    if (rc == GLIM_OK && l->engine->device)
+        rc = exec_gpu_init(&s->gpu, &s->prog, &l->on_device, &s->kv, a, e);
     return rc;
 }
 
@@ -129,6 +133,7 @@ int session_open(struct session *s, struct loaded *l, const glim_session_params 
 
 void session_close(struct session *s) {
     sampler_close(&s->sampler);
+    exec_gpu_free(&s->gpu);
     kv_seq_free(&s->kv);
     arena_free(&s->arena);
 }
@@ -201,7 +206,9 @@ int session_step(struct session *s) {
         begin_pass(s);
     }
     u64 start = plat_now_ns();
-    int rc = exec_cpu_run(&s->exec, s->loaded->engine, &s->step, &s->at, s->budget_ns);
+    int rc = s->gpu.device
+                 ? exec_gpu_run(&s->gpu, &s->step, s->budget_ns, &s->err)
+                 : exec_cpu_run(&s->exec, s->loaded->engine, &s->step, &s->at, s->budget_ns);
     u64 took = plat_now_ns() - start;
     u32 t = s->step.t;
     if (t > 1)
@@ -209,6 +216,10 @@ int session_step(struct session *s) {
     else
         s->stats.decode_ns += took;
     if (rc == GLIM_AGAIN) return rc;
+    if (rc < 0) { /* of a GPU: the pass may be tried again */
+        s->running = false;
+        return rc;
+    }
     if (t > 1)
         s->stats.n_prompt += t;
     else
@@ -228,6 +239,7 @@ int session_rewind(struct session *s, size_t n) {
     if (n > s->n_ids) {
         return fail(&s->err, GLIM_ARG, "rewind to %zu tokens: there are only %u", n, s->n_ids);
     }
+    exec_gpu_drop(&s->gpu);
     s->running = false; /* a pass in flight is given up; its positions are written again */
     s->n_ids = (u32)n;
     s->n_logits = 0;
@@ -243,7 +255,8 @@ int session_rewind(struct session *s, size_t n) {
 
 const f32 *session_logits(const struct session *s, size_t i) {
     if (i >= s->n_logits) return NULL;
-    return s->recalled ? s->kept : exec_cpu_logits(&s->exec, (u32)i);
+    if (s->recalled) return s->kept;
+    return s->gpu.device ? exec_gpu_logits(&s->gpu, (u32)i) : exec_cpu_logits(&s->exec, (u32)i);
 }
 
 void session_keep(struct session *s) {

@@ -4,6 +4,7 @@
 #define RUN_SESSION_H
 
 #include "run/exec_cpu.h"
+#include "run/exec_gpu.h"
 #include "run/kv.h"
 #include "run/sample.h"
 
@@ -11,6 +12,7 @@ struct loaded {
     struct engine *engine; /* borrowed */
     struct model model;
     struct kv_cache caches[2]; /* f32, f16; made when first wanted */
+    struct device_model on_device;
 };
 /* Opens path on an engine. *l must stay where it is. */
 int loaded_open(struct loaded *l, struct engine *g, const char *path, glim_err *e);
@@ -21,6 +23,7 @@ struct session {
     struct arena arena;    /* everything below that is owned */
     struct prog prog;
     struct exec_cpu exec;
+    struct exec_gpu gpu; /* in use where the engine has a device */
     struct kv_seq kv;
     u32 n_ctx, n_batch, max_logits, vocab;
 

@@ -1,6 +1,8 @@
 /* Flags and their help, errors for people. */
 #include "tool/options.h"
 
+#include "tool/devices.h"
+
 #include "base/plat.h"
 #include "base/plat_cpu.h"
 #include "tool/pick.h"
@@ -212,12 +214,15 @@ static bool store_number(const struct option_row *r, const char *value) {
     return true;
 }
 
-/* Whether value stands in list, "auto|cpu". */
+/* Whether value stands in list, "auto|gpu[:N]": with a number where the list has [:N]. */
 static bool is_word(const char *value, const char *list) {
-    size_t n = strlen(value);
+    size_t n = strcspn(value, ":"), digits = strspn(value + n + (value[n] == ':'), "0123456789");
+    bool numbered = value[n] == ':';
+    if (numbered && (digits == 0 || digits > 3 || value[n + 1 + digits])) return false;
     for (const char *p = list; p; p = strchr(p, '|')) {
         p += *p == '|';
-        if (n && strncmp(p, value, n) == 0 && (p[n] == '|' || p[n] == 0)) return true;
+        if (n && strncmp(p, value, n) == 0 && (p[n] == '|' || p[n] == 0 || p[n] == '['))
+            return !numbered || p[n] == '[';
     }
     return false;
 }
@@ -364,8 +369,11 @@ static void note(void *ud, const char *message) {
 }
 
 int options_engine(const struct model_options *o, glim_engine **engine, glim_err *e) {
-    glim_engine_params p = {
-        .n_threads = o->threads, .device = o->device, .isa = o->isa, .log = note};
+    glim_engine_params p = {.n_threads = o->threads,
+                            .device = o->device,
+                            .isa = o->isa,
+                            .log = note,
+                            .gpu_library = devices_library()};
     return glim_engine_open(engine, &p, e);
 }
 

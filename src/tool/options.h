@@ -23,7 +23,7 @@ struct command {
 };
 
 extern const struct command run_command, chat_command, list_command, show_command, tokenize_command,
-    logits_command, inspect_command, bench_command;
+    logits_command, inspect_command, bench_command, devices_command;
 
 /* ---- Flags ----------------------------------------------------------------------------------- */
 
@@ -31,7 +31,7 @@ enum option_kind {
     OPTION_SWITCH, /* bool *: takes no value, sets true */
     OPTION_TEXT,   /* const char **: the last one counts */
     OPTION_TEXTS,  /* struct texts *: may be repeated */
-    OPTION_WORD,   /* const char **: one of those in arg, "auto|cpu" */
+    OPTION_WORD,   /* const char **: one of those in arg, "auto|cpu|gpu[:N]" */
     OPTION_U32,
     OPTION_I32,
     OPTION_U64,
@@ -69,7 +69,8 @@ struct model_options {
 #define OPTION_ENGINE(o)                                                                           \
     {'t', "threads", "N", OPTION_U32, &(o).threads, 1, 256,                                        \
      "threads (default: one per processor)"},                                                      \
-    {0, "device", "auto|cpu", OPTION_WORD, &(o).device, 0, 0, "what computes (default: auto)"},    \
+    {0, "device", "auto|cpu|gpu[:N]", OPTION_WORD, &(o).device, 0, 0,                              \
+     "what computes (default: auto, a real GPU if there is one)"},                                 \
     {0, "isa", "scalar|avx2|avx512", OPTION_WORD, &(o).isa, 0, 0,                                  \
      "instructions to use (default: the best there are)"}
 /* clang-format on */

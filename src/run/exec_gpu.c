@@ -1,0 +1,409 @@
+/* A program on a GPU. The activations are one buffer, bound whole; where operands are in it stands
+ * in each dispatch's params. So there is one bind group per dispatch for good, and what a step
+ * changes are the step record and, when the number of rows is another one, the params. */
+#include "run/exec_gpu.h"
+#include "base/plat_cpu.h"
+#include "kern/quant.h"
+
+#include <assert.h>
+#include <math.h>
+#include <string.h>
+
+/* The same product in two kernels: for few rows, and for many. */
+enum launch_form { FORM_ONLY, FORM_FEW, FORM_MANY };
+enum { MANY_ROWS = 8 };
+
+enum { PARAM_WORDS = 64 }; /* a slice of the params: 256 bytes, as bindings are aligned */
+
+/* Words of the step record before the rows, and per row; see kern/wgsl.c. */
+enum { STEP_HEAD = 8, STEP_ROW = 3 };
+
+/* ---- Shapes ---------------------------------------------------------------------------------- */
+
+static const struct val *val_of(const struct exec_gpu *x, struct ref r) {
+    return r.val == REF_NONE ? NULL : &x->prog->vals[r.val];
+}
+
+static u32 rows_of(const struct val *v, u32 t, u32 r) {
+    return (v->rows == ROWS_R ? r : t) * v->times;
+}
+
+/* The weight of an op's matrix, or NULL. */
+static const struct weight *matrix_of(const struct exec_gpu *x, const struct op *op, u32 *operand) {
+    const struct op_info *info = op_info(op->code);
+    for (u32 i = 0; i < OP_OPERANDS && info->operands[i].role; i++) {
+        const struct val *v = val_of(x, op->args[i]);
+        if (info->operands[i].role != ROLE_MAT || !v) continue;
+        *operand = i;
+        return v->weight;
+    }
+    return NULL;
+}
+
+static bool has_two_forms(enum op_code code) {
+    return code == OP_MATMUL || code == OP_EXPERT;
+}
+
+/* The cache layer that an op reads or writes, or UINT32_MAX. */
+static u32 layer_of(const struct op *op) {
+    const struct op_info *info = op_info(op->code);
+    for (u32 i = 0; i < OP_PARAMS && info->params[i].name; i++) {
+        if (strcmp(info->params[i].name, "layer") == 0) return op->params[i];
+    }
+    return UINT32_MAX;
+}
+
+static struct wgsl_variant variant_of(const struct exec_gpu *x, const struct op *op) {
+    const struct op_info *info = op_info(op->code);
+    struct wgsl_variant v = {.op = op->code};
+    u32 n_vecs = 0, operand, layer = layer_of(op);
+    const struct weight *w = matrix_of(x, op, &operand);
+    if (w) v.type = w->type;
+    for (u32 i = 0; i < OP_OPERANDS && info->operands[i].role; i++) {
+        const struct val *val = val_of(x, op->args[i]);
+        enum op_role role = info->operands[i].role;
+        if (role == ROLE_VEC || role == ROLE_OPT_VEC) {
+            *(n_vecs++ ? &v.has_v2 : &v.has_v1) = val != NULL;
+        } else if (val && role == ROLE_IN && info->operands[i].dtype == DT_ANY) {
+            v.x_a8 = val->dtype == DT_A8;
+        }
+    }
+    if (layer != UINT32_MAX) {
+        const struct kv_layout *l = &x->seq->cache->layout;
+        v.kv_f16 = l->f16 && l->layers[layer].kind != KV_CONV;
+        v.head_dim = l->layers[layer].head_dim;
+    }
+    return v;
+}
+
+/* ---- Params ---------------------------------------------------------------------------------- */
+
+/* Words of a layer's page, and from its start to V. */
+static u32 page_words(const struct kv_layout *l, const struct kv_layer *k, u32 *v_at) {
+    bool conv = k->kind == KV_CONV;
+    u32 half = k->n_heads * k->head_dim * KV_PAGE / (l->f16 && !conv ? 2 : 1);
+    *v_at = half;
+    return conv ? half : 2 * half;
+}
+
+/* Everything but the number of groups, which depends on the step. */
+static void fill_params(const struct exec_gpu *x, const struct gpu_launch *l, u32 first_row,
+                        u32 *to) {
+    const struct op_info *info = op_info(l->op->code);
+    u32 operand, n = 1, layer = layer_of(l->op);
+    const struct weight *w = matrix_of(x, l->op, &operand);
+    to[n++] = first_row;
+    to[n++] = l->piece_rows;
+    to[n++] = w ? (u32)w->pitch : 0;
+    if (layer != UINT32_MAX) {
+        const struct kv_layer *k = &x->seq->cache->layout.layers[layer];
+        to[n] = page_words(&x->seq->cache->layout, k, &to[n + 1]);
+        to[n + 2] = k->n_heads;
+        to[n + 3] = k->kind;
+    }
+    n += 4;
+    for (u32 i = 0; i < OP_OPERANDS && info->operands[i].role; i++) {
+        if (info->operands[i].role != ROLE_OUT && info->operands[i].role != ROLE_IN) continue;
+        const struct val *v = val_of(x, l->op->args[i]);
+        to[n++] = (u32)(v->offset / 4) + l->op->args[i].col;
+        to[n++] = (u32)(v->pitch / 4);
+        to[n++] = l->op->args[i].cols;
+        to[n++] = v->rows == ROWS_R;
+        to[n++] = v->times;
+    }
+    for (u32 i = 0; i < OP_PARAMS && info->params[i].name; i++)
+        to[n++] = l->op->params[i];
+    assert(n <= PARAM_WORDS);
+}
+
+static bool is_due(const struct gpu_launch *l, u32 rows) {
+    return l->form == FORM_ONLY || (l->form == FORM_MANY) == (rows >= MANY_ROWS);
+}
+
+static u64 groups_of(const struct exec_gpu *x, const struct gpu_launch *l, u32 t, u32 r) {
+    const struct val *v = val_of(x, l->op->args[0]);
+    u32 rows = rows_of(v, t, r);
+    if (rows == 0 || !is_due(l, rows)) return 0;
+    u32 operand;
+    const struct weight *w = matrix_of(x, l->op, &operand);
+    return wgsl_groups(&l->variant, l->op, rows, w ? w->rows : 0, l->piece_rows);
+}
+
+/* ---- Preparing ------------------------------------------------------------------------------- */
+
+static int bind_launch(struct exec_gpu *x, struct device_model *m, struct gpu_launch *l,
+                const struct device_piece *piece, glim_err *e) {
+    const struct op_info *info = op_info(l->op->code);
+    struct gpu *g = x->device->gpu;
+    u32 mask = wgsl_bindings(&l->variant), n = 0, layer = layer_of(l->op), vec = WGSL_V1;
+    struct gpu_binding b[GPU_SLOTS];
+    b[n++] = (struct gpu_binding){WGSL_PARAMS, &x->params, (u64)l->params_at * 4, PARAM_WORDS * 4};
+    if (mask >> WGSL_STEP & 1) b[n++] = (struct gpu_binding){WGSL_STEP, &x->step, 0, 0};
+    if (mask >> WGSL_ACT & 1) b[n++] = (struct gpu_binding){WGSL_ACT, &x->memory, 0, 0};
+    if (mask >> WGSL_W & 1) b[n++] = (struct gpu_binding){WGSL_W, &piece->buffer, 0, 0};
+    for (u32 i = 0; i < OP_OPERANDS && info->operands[i].role; i++) {
+        enum op_role role = info->operands[i].role;
+        if (role != ROLE_VEC && role != ROLE_OPT_VEC) continue;
+        const struct val *v = val_of(x, l->op->args[i]);
+        const struct device_weight *w;
+        u32 slot = vec++;
+        if (!v) continue;
+        int rc = device_weight(m, v->weight, l->op->code == OP_ROPE_ANGLES, &w, e);
+        if (rc < 0) return rc;
+        b[n++] = (struct gpu_binding){slot, &w->pieces[0].buffer, 0, 0};
+    }
+    if (mask >> WGSL_KV & 1) b[n++] = (struct gpu_binding){WGSL_KV, &x->caches[layer], 0, 0};
+    if (mask >> WGSL_GRIDS & 1) {
+        struct gpu_buffer *grids = &x->device->grids;
+        int rc = GLIM_OK;
+        if (!grids->handle) {
+            rc = gpu_buffer_init(g, grids, sizeof quant_grids, GPU_STORAGE, "tables", e);
+            if (rc == GLIM_OK) rc = gpu_write(g, grids, 0, quant_grids, sizeof quant_grids, e);
+        }
+        if (rc < 0) return rc;
+        b[n++] = (struct gpu_binding){WGSL_GRIDS, grids, 0, 0};
+    }
+    l->group = gpu_bind(g, l->pipeline, b, n, e);
+    return l->group ? GLIM_OK : e->code;
+}
+
+/* Calls with each launch of the program, in order; stops at the first failure. */
+typedef int launch_fn(struct exec_gpu *x, struct device_model *m, struct gpu_launch *l,
+                      const struct device_piece *piece, glim_err *e);
+static int each_launch(struct exec_gpu *x, struct device_model *m, launch_fn *fn, glim_err *e) {
+    struct gpu_launch none;
+    u32 k = 0;
+    for (u32 i = 0; i < x->prog->n_ops; i++) {
+        const struct op *op = &x->prog->ops[i];
+        const struct device_weight *dw = NULL;
+        u32 operand;
+        const struct weight *w = matrix_of(x, op, &operand);
+        if (w) {
+            int rc = device_weight(m, w, false, &dw, e);
+            if (rc < 0) return rc;
+        }
+        for (u32 form = 0; form < (has_two_forms(op->code) ? 2u : 1u); form++) {
+            for (u32 j = 0; j < (dw ? dw->n : 1); j++, k++) {
+                struct gpu_launch *l = x->launches ? &x->launches[k] : &none;
+                if (fn) {
+                    l->op = op;
+                    l->form = (u8)(has_two_forms(op->code) ? FORM_FEW + form : FORM_ONLY);
+                    l->piece_rows = dw ? dw->pieces[j].rows : 0;
+                    l->params_at = k * PARAM_WORDS;
+                    int rc = fn(x, m, l, dw ? &dw->pieces[j] : NULL, e);
+                    if (rc < 0) return rc;
+                }
+            }
+        }
+    }
+    x->n_launches = k;
+    return GLIM_OK;
+}
+
+static int begin_launch(struct exec_gpu *x, struct device_model *m, struct gpu_launch *l,
+                        const struct device_piece *piece, glim_err *e) {
+    (void)m;
+    l->variant = variant_of(x, l->op);
+    l->variant.tile = l->form == FORM_MANY;
+    fill_params(x, l, piece ? piece->first : 0, x->params_words + l->params_at);
+    return device_pipeline(x->device, &l->variant, &l->pipeline, e);
+}
+
+static int make_caches(struct exec_gpu *x, struct arena *a, glim_err *e) {
+    const struct kv_layout *l = &x->seq->cache->layout;
+    x->n_caches = l->n_layers;
+    x->caches = arena_array(a, l->n_layers, sizeof *x->caches);
+    if (!x->caches) return fail(e, GLIM_NOMEM, "out of memory (KV layers)");
+    memset(x->caches, 0, l->n_layers * sizeof *x->caches);
+    u64 most = gpu_info(x->device->gpu)->limits.binding;
+    for (u32 i = 0; i < l->n_layers; i++) {
+        u32 v_at, words = page_words(l, &l->layers[i], &v_at);
+        u64 bytes = (u64)words * 4 * x->seq->kinds[l->layers[i].kind].max;
+        if (bytes > most) {
+            return fail(e, GLIM_NOMEM,
+                        "the KV cache of a layer needs %llu MiB, a binding of this GPU has %llu; "
+                        "use a smaller context (-c)",
+                        (unsigned long long)(bytes >> 20), (unsigned long long)(most >> 20));
+        }
+        int rc = gpu_buffer_init(x->device->gpu, &x->caches[i], bytes, GPU_STORAGE, "cache", e);
+        if (rc < 0) return rc;
+    }
+    return GLIM_OK;
+}
+
+static int make_buffers(struct exec_gpu *x, struct arena *a, glim_err *e) {
+    struct gpu *g = x->device->gpu;
+    const struct prog *p = x->prog;
+    const struct val *out = val_of(x, p->output);
+    u64 most = gpu_info(g)->limits.binding;
+    if (p->bytes > most) {
+        return fail(e, GLIM_NOMEM,
+                    "a pass of %u tokens needs %llu MiB of activations, a binding of this GPU has "
+                    "%llu; use a smaller batch",
+                    p->max_t, (unsigned long long)(p->bytes >> 20),
+                    (unsigned long long)(most >> 20));
+    }
+    u32 slots = 0;
+    for (u32 k = 0; k < KV_KINDS; k++)
+        slots += x->seq->kinds[k].max;
+    x->step_size = STEP_HEAD + STEP_ROW * p->max_t + p->max_r + 2 * KV_KINDS + slots;
+    x->params_size = x->n_launches * PARAM_WORDS;
+    x->step_words = arena_array(a, x->step_size, 4);
+    x->params_words = arena_array(a, x->params_size, 4);
+    x->launches = arena_array(a, x->n_launches, sizeof *x->launches);
+    x->logits = arena_array(a, (u64)p->max_r * out->cols, sizeof *x->logits);
+    if (!x->step_words || !x->params_words || !x->launches || !x->logits)
+        return fail(e, GLIM_NOMEM, "out of memory (GPU session)");
+    memset(x->launches, 0, x->n_launches * sizeof *x->launches);
+    memset(x->params_words, 0, (size_t)x->params_size * 4);
+    int rc = gpu_buffer_init(g, &x->memory, p->bytes, GPU_STORAGE, "activations", e);
+    if (rc == GLIM_OK)
+        rc = gpu_buffer_init(g, &x->step, (u64)x->step_size * 4, GPU_STORAGE, "step", e);
+    if (rc == GLIM_OK)
+        rc = gpu_buffer_init(g, &x->params, (u64)x->params_size * 4, GPU_UNIFORM, "params", e);
+    if (rc == GLIM_OK)
+        rc = gpu_buffer_init(g, &x->back, p->max_r * out->pitch, GPU_READBACK, "logits", e);
+    return rc < 0 ? rc : make_caches(x, a, e);
+}
+
+int exec_gpu_init(struct exec_gpu *x, const struct prog *p, struct device_model *m,
+                  const struct kv_seq *seq, struct arena *a, glim_err *e) {
+    glim_err own = {0};
+    if (!e) e = &own;
+    *x = (struct exec_gpu){.prog = p, .device = m->device, .seq = seq};
+    int rc = each_launch(x, m, NULL, e); /* uploads weights and counts */
+    if (rc == GLIM_OK) rc = make_buffers(x, a, e);
+    if (rc == GLIM_OK) rc = each_launch(x, m, begin_launch, e);
+    if (rc == GLIM_OK) rc = gpu_wait(x->device->gpu, e);
+    if (rc == GLIM_OK) rc = each_launch(x, m, bind_launch, e);
+    if (rc < 0) exec_gpu_free(x);
+    return rc;
+}
+
+void exec_gpu_free(struct exec_gpu *x) {
+    if (!x->device) return;
+    struct gpu *g = x->device->gpu;
+    exec_gpu_drop(x);
+    for (u32 i = 0; x->launches && i < x->n_launches; i++)
+        gpu_bind_free(g, x->launches[i].group);
+    for (u32 i = 0; x->caches && i < x->n_caches; i++)
+        gpu_buffer_free(g, &x->caches[i]);
+    gpu_buffer_free(g, &x->memory);
+    gpu_buffer_free(g, &x->step);
+    gpu_buffer_free(g, &x->params);
+    gpu_buffer_free(g, &x->back);
+    *x = (struct exec_gpu){0};
+}
+
+/* ---- Running --------------------------------------------------------------------------------- */
+
+/* The step record; see the contract in kern/wgsl.c. A sequence's pages on the device are its own,
+ * in the order of its slots. */
+static u32 fill_step(struct exec_gpu *x, const struct step *s) {
+    u32 *to = x->step_words;
+    u32 rows = STEP_HEAD, out = rows + STEP_ROW * s->t, seqs = out + s->r;
+    u32 pages = seqs + 2 * KV_KINDS;
+    memset(to, 0, STEP_HEAD * 4);
+    to[0] = s->t;
+    to[1] = s->r;
+    to[2] = rows;
+    to[3] = out;
+    to[4] = seqs;
+    for (u32 i = 0; i < s->t; i++) {
+        to[rows + STEP_ROW * i] = (u32)s->rows[i].id;
+        to[rows + STEP_ROW * i + 1] = s->rows[i].pos;
+        to[rows + STEP_ROW * i + 2] = s->rows[i].seq;
+    }
+    for (u32 i = 0; i < s->r; i++)
+        to[out + i] = s->out_rows[i];
+    for (u32 k = 0; k < KV_KINDS; k++) {
+        u32 n = x->seq->kinds[k].max;
+        to[seqs + 2 * k] = pages;
+        to[seqs + 2 * k + 1] = n;
+        for (u32 i = 0; i < n; i++)
+            to[pages++] = i;
+    }
+    return pages;
+}
+
+static int begin_pass_gpu(struct exec_gpu *x, const struct step *s, glim_err *e) {
+    struct gpu *g = x->device->gpu;
+    const struct val *out = val_of(x, x->prog->output);
+    u32 words = fill_step(x, s);
+    int rc = gpu_write(g, &x->step, 0, x->step_words, (u64)words * 4, e);
+    if (rc == GLIM_OK && (s->t != x->t || s->r != x->r)) {
+        for (u32 i = 0; i < x->n_launches; i++) {
+            const struct gpu_launch *l = &x->launches[i];
+            x->params_words[l->params_at] = (u32)groups_of(x, l, s->t, s->r);
+        }
+        rc = gpu_write(g, &x->params, 0, x->params_words, (u64)x->params_size * 4, e);
+        x->t = s->t;
+        x->r = s->r;
+    }
+    if (rc < 0) return rc;
+    for (u32 i = 0; i < x->n_launches; i++) {
+        const struct gpu_launch *l = &x->launches[i];
+        u32 groups = x->params_words[l->params_at];
+        if (!groups) continue;
+        gpu_dispatch(g, l->pipeline, l->group, groups);
+        x->submitted++;
+    }
+    u64 bytes = MAX(s->r * out->pitch, (u64)4);
+    gpu_copy(g, &x->memory, out->offset, &x->back, 0, bytes);
+    rc = gpu_submit(g, e);
+    if (rc == GLIM_OK) rc = gpu_read_begin(g, &x->back, bytes, e);
+    x->in_flight = rc == GLIM_OK;
+    x->n_passes++;
+    return rc;
+}
+
+/* A GPU that failed in silence gives zeros or nonsense: an error, never text. */
+static int check_row(const f32 *row, u32 n, glim_err *e) {
+    bool finite = true, zero = true;
+    for (u32 i = 0; i < n; i++) {
+        finite &= isfinite(row[i]) != 0;
+        zero &= row[i] == 0;
+    }
+    if (!finite) return fail(e, GLIM_NUMERIC, "the GPU gave logits that are not finite");
+    return zero ? fail(e, GLIM_NUMERIC, "the GPU gave logits that are all zero") : GLIM_OK;
+}
+
+static int take_logits(struct exec_gpu *x, const u8 *bytes, u32 r, glim_err *e) {
+    const struct val *out = val_of(x, x->prog->output);
+    int rc = GLIM_OK;
+    for (u32 i = 0; i < r && rc == GLIM_OK; i++) {
+        f32 *row = x->logits + (u64)i * out->cols;
+        memcpy(row, bytes + i * out->pitch, out->cols * sizeof *row);
+        rc = check_row(row, out->cols, e);
+    }
+    return rc;
+}
+
+int exec_gpu_run(struct exec_gpu *x, const struct step *s, u64 budget_ns, glim_err *e) {
+    struct gpu *g = x->device->gpu;
+    const void *bytes;
+    u64 deadline = plat_now_ns() + budget_ns;
+    int rc = x->in_flight ? GLIM_OK : begin_pass_gpu(x, s, e);
+    if (rc < 0) return rc;
+    for (u32 turns = 0; (rc = gpu_read_poll(g, &x->back, &bytes, e)) == GLIM_AGAIN; turns++) {
+        if (plat_now_ns() >= deadline) return GLIM_AGAIN;
+        if (turns > 1000) plat_sleep_ns(50 * 1000);
+    }
+    x->in_flight = false;
+    if (rc == GLIM_OK) rc = take_logits(x, bytes, s->r, e);
+    gpu_read_end(g, &x->back);
+    return rc;
+}
+
+void exec_gpu_drop(struct exec_gpu *x) {
+    const void *bytes;
+    if (!x->in_flight) return;
+    while (gpu_read_poll(x->device->gpu, &x->back, &bytes, NULL) == GLIM_AGAIN)
+        plat_sleep_ns(50 * 1000);
+    gpu_read_end(x->device->gpu, &x->back);
+    x->in_flight = false;
+}
+
+const f32 *exec_gpu_logits(const struct exec_gpu *x, u32 r) {
+    return x->logits + (u64)r * x->prog->vals[x->prog->output.val].cols;
+}

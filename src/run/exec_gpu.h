@@ -1,0 +1,50 @@
+/* The GPU executor: a program's ops as dispatches that are prepared once. A step writes the step
+ * record, submits all dispatches and asks for the logits; it never waits. */
+#ifndef RUN_EXEC_GPU_H
+#define RUN_EXEC_GPU_H
+
+#include "run/device.h"
+#include "run/kv.h"
+
+/* One dispatch: an op, or the part of it that one piece of its weights gives. */
+struct gpu_launch {
+    const struct op *op;
+    struct wgsl_variant variant;
+    const struct gpu_pipeline *pipeline; /* borrowed: device */
+    void *group;                         /* owned */
+    u32 piece_rows, params_at;           /* rows of weights; words into params */
+    u8 form;                             /* enum launch_form */
+};
+
+struct exec_gpu {
+    const struct prog *prog; /* borrowed, planned */
+    struct device *device;   /* borrowed */
+    struct gpu_buffer memory, step, params, back;
+    struct gpu_buffer *caches; /* per layer of the cache */
+    const struct kv_seq *seq;  /* borrowed */
+    struct gpu_launch *launches;
+    u32 n_launches, n_caches;
+    u32 *step_words, *params_words; /* what the buffers are written from */
+    u32 step_size, params_size;     /* words */
+    u32 t, r;                       /* of the pass that params are set for */
+    bool in_flight;
+    f32 *logits;   /* [max_r, V] of the last pass */
+    u64 submitted; /* counters: dispatches, passes */
+    u64 n_passes;
+};
+
+/* Everything comes from the arena but what is on the device. seq: the sequence that it will run. */
+int exec_gpu_init(struct exec_gpu *x, const struct prog *p, struct device_model *m,
+                  const struct kv_seq *seq, struct arena *a, glim_err *e);
+void exec_gpu_free(struct exec_gpu *x);
+
+/* Begins the pass of a step, or goes on with it: GLIM_AGAIN while the GPU works (for about
+ * budget_ns at most), GLIM_OK when the logits are there. */
+int exec_gpu_run(struct exec_gpu *x, const struct step *s, u64 budget_ns, glim_err *e);
+/* Gives up a pass in flight. */
+void exec_gpu_drop(struct exec_gpu *x);
+
+/* Row r of the logits of the last finished pass, V floats. */
+const f32 *exec_gpu_logits(const struct exec_gpu *x, u32 r);
+
+#endif
