@@ -84,8 +84,8 @@ typedef struct {
     /* NULL or "auto": a real GPU if there is one, else the CPU; "cpu"; "gpu" or "gpu:N", also one
      * that is only software. */
     const char *device;
-    const char *isa;    /* NULL: the best; else the most to use: "scalar", "avx2", "avx512" */
-    glim_alloc alloc;   /* fn NULL: the C library's */
+    const char *isa;  /* NULL: the best; else the most to use: "scalar", "avx2", "avx512" */
+    glim_alloc alloc; /* fn NULL: the C library's */
     /* Path of the WebGPU library (Dawn's); NULL: libwebgpu_dawn.so where the system looks. */
     const char *gpu_library;
     /* Notes worth telling a person, one line each without a newline; NULL: dropped. */

@@ -132,7 +132,7 @@ static u64 groups_of(const struct exec_gpu *x, const struct gpu_launch *l, u32 t
 /* ---- Preparing ------------------------------------------------------------------------------- */
 
 static int bind_launch(struct exec_gpu *x, struct device_model *m, struct gpu_launch *l,
-                const struct device_piece *piece, glim_err *e) {
+                       const struct device_piece *piece, glim_err *e) {
     const struct op_info *info = op_info(l->op->code);
     struct gpu *g = x->device->gpu;
     u32 mask = wgsl_bindings(&l->variant), n = 0, layer = layer_of(l->op), vec = WGSL_V1;
