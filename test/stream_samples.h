@@ -24,6 +24,8 @@ struct stream_sample {
 #define M_CALL CTRL("[TOOL_CALLS]")
 #define M_ARGS CTRL("[ARGS]")
 #define M_ID CTRL("[CALL_ID]")
+#define DEEP_LESS "[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[["
+#define DEEP DEEP_LESS "["
 #define BAD "note a malformed tool call was kept as text: "
 
 static const struct stream_sample stream_samples[] = {
@@ -167,6 +169,9 @@ static const struct stream_sample stream_samples[] = {
      "text , g(a=x)]<|tool_call_end|> b\nstop"},
     {"lfm2 list not closed", STREAM_LFM2, 0, 0, L_CALL "[f()" L_END "b",
      "call f call00001\nargs {}\nend\nnote a list of tool calls was not closed\ntext b\nstop"},
+    {"lfm2 list not closed, another call", STREAM_LFM2, 0, 0, L_CALL "[f()" L_CALL "[g()]" L_END "b",
+     "call f call00001\nargs {}\nend\nnote a list of tool calls was not closed\n"
+     "call g call00002\nargs {}\nend\ntext b\nstop"},
     {"lfm2 list not closed at the end", STREAM_LFM2, 0, 0, L_CALL "[f(),",
      "call f call00001\nargs {}\nend\n" BAD "the answer ends within it\ntext ,\nstop"},
     {"lfm2 empty list", STREAM_LFM2, 0, 0, "a" L_CALL "[]" L_END "b", "text ab\nstop"},
@@ -239,6 +244,20 @@ static const struct stream_sample stream_samples[] = {
     {"hermes broken, then a call", STREAM_HERMES, 0, 0,
      "<tool_call>{\"name\": <tool_call>{\"name\": \"g\"}</tool_call>",
      BAD "something else begins within it\ntext <tool_call>{\"name\": \ncall g call00001\nargs {}\nend\nstop"},
+
+    {"hermes thought after a call", STREAM_HERMES, 0, 0,
+     "<think>a</think><tool_call>{\"name\":\"f\"}</tool_call>\n<think>b</think>c",
+     "thought a\ncall f call00001\nargs {}\nend\nthought b\ntext c\nstop"},
+    {"hermes too deep", STREAM_HERMES, 0, 0,
+     "<tool_call>{\"name\":\"f\",\"arguments\":{\"a\":" DEEP DEEP "1",
+     "call f call00001\nargs {\"a\":" DEEP_LESS DEEP "\ndrop\n" BAD "values nest too deep\n"
+     "text <tool_call>{\"name\":\"f\",\"arguments\":{\"a\":" DEEP DEEP "1\nstop"},
+    {"hermes wordless", STREAM_HERMES, 0, 0, "<tool_call>{\"name\": \"f\", \"arguments\": {\"a\": nil}}</tool_call>",
+     "call f call00001\nargs {\"a\":\ndrop\n" BAD "a word that is no value\n"
+     "text <tool_call>{\"name\": \"f\", \"arguments\": {\"a\": nil}}</tool_call>\nstop"},
+    {"hermes comma too many", STREAM_HERMES, 0, 0,
+     "<tool_call>{\"name\": \"f\", \"arguments\": {\"a\": [1,], \"b\": {},}}</tool_call>",
+     "call f call00001\nargs {\"a\":[1],\"b\":{}}\nend\nstop"},
 
     /* ---- Llama 3 ---- */
     {"llama", STREAM_LLAMA, STREAM_TOOLS, 0, "{\"name\": \"get\", \"parameters\": {\"city\": \"Paris\"}}",

@@ -25,7 +25,10 @@ def text(s):
     return struct.pack("<Q", len(s)) + s
 
 
-def saying(name, words, template=TEMPLATE):
+ADDED, CONTROL = 4, 3  # kinds of tokens
+
+
+def saying(name, words, template=TEMPLATE, kind=ADDED):
     """A model that says these words, and nothing else."""
     data = pathlib.Path(MODEL).read_bytes()
     end = data.rindex(b".weight") + len(b".weight")  # of the last tensor's name
@@ -36,7 +39,7 @@ def saying(name, words, template=TEMPLATE):
     head = data[24:end]
     kinds = head.index(b"tokenizer.ggml.token_type") + len(b"tokenizer.ggml.token_type") + 16
     at = kinds + 4 * SAID
-    head = head[:at] + struct.pack("<i", 4) + head[at + 4:]  # an added word, as it is
+    head = head[:at] + struct.pack("<i", kind) + head[at + 4:]
     for old, new in [(b"<|start_header_id|>", b"<|im_start|>"), (b"<|eot_id|>", b"<|im_end|>"),
                      (b"<|end_header_id|>", words.encode())]:
         assert head.count(text(old)) == 1
@@ -101,6 +104,17 @@ def other_families_keep_their_text():
     words = '<tool_call>{"name": "get"}</tool_call>'
     r = ask(saying("plain.gguf", words, TEMPLATE[TEMPLATE.index(b"#}") + 2:]))
     assert r.text.rstrip("\n") == words, r
+
+
+@test
+def control_tokens_are_marks():
+    gemma = b"{# <|tool_call>call:f{} #}" + TEMPLATE[TEMPLATE.index(b"#}") + 2:]
+    mark = "<|tool_call>"
+    for kind in CONTROL, ADDED:  # a vocabulary that has it as a word has no other way to say it
+        r = ask(saying("mark.gguf", mark, gemma, kind))
+        assert r.text.rstrip("\n") == mark and "the answer ends within it" in r.said, r
+    r = ask(saying("other.gguf", "<|image|>", gemma, CONTROL))
+    assert r.text.strip() == "" and "tool call" not in r.said, r
 
 
 @test

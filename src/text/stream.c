@@ -26,7 +26,16 @@ void stream_close(struct stream *s) {
     call_free(s);
 }
 
+/* A long call's memory is not kept for the next. */
+static void stream_trim(struct stream_text *t) {
+    t->n = 0;
+    t->failed = false;
+    if (t->cap > 1u << 16) stream_text_free(t);
+}
+
 void stream_reset(struct stream *s, u32 flags) {
+    struct stream_call *c = &s->call;
+    struct stream_text *texts[] = {&s->raw, &c->args, &c->name, &c->id, &c->word};
     s->flags = flags;
     s->mode = MODE_BASE;
     s->thinking = s->skip_space = s->thought_seen = (flags & STREAM_THOUGHT) != 0;
@@ -36,10 +45,10 @@ void stream_reset(struct stream *s, u32 flags) {
     s->n_hold = s->n_space = s->q_first = s->q_n = 0;
     s->out_from = s->out_n = s->note_n = 0;
     s->again = NULL;
-    s->raw.n = s->call.args.n = s->call.sent = 0;
-    s->raw.failed = s->call.args.failed = s->call.name.failed = false;
-    s->call.id.failed = s->call.word.failed = false;
-    s->call.begun = false;
+    for (size_t i = 0; i < COUNT(texts); i++)
+        stream_trim(texts[i]);
+    c->sent = 0;
+    c->begun = false;
 }
 
 /* ---- Events ---------------------------------------------------------------------------------- */

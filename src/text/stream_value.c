@@ -514,10 +514,3 @@ enum value_step value_mark(struct value *v) {
     v->state = IN_MARKED;
     return VALUE_MORE;
 }
-
-bool value_end(struct value *v) {
-    if (v->depth) return false;
-    if (v->state == IN_BARE) return value_word(v) == VALUE_DONE;
-    if (v->state == IN_QUOTE || v->state == IN_OPEN2) return value_close_string(v) == VALUE_DONE;
-    return v->state == AT_NEXT;
-}

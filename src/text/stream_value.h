@@ -62,8 +62,6 @@ void value_begin(struct value *v, enum value_dialect dialect, struct stream_text
 enum value_step value_byte(struct value *v, char c);
 /* Gemma's string mark, <|"|>. */
 enum value_step value_mark(struct value *v);
-/* No more bytes: whether the value is complete. */
-bool value_end(struct value *v);
 /* Whether a byte or mark now would be a string's content. */
 bool value_in_string(const struct value *v);
 /* How much of out will stay as it is: (1) may turn out to be (1, 2), which is an array. */
