@@ -1,5 +1,5 @@
 # glim: make [TARGET] [config=release|debug|asan|ubsan|tsan|oom|shrink|fuzz] [CC=gcc|clang] [werror=1]
-#   all (the libraries and build/glim), tests, fuzz, headers, format, check-format, check-folders,
+#   all (the libraries and build/glim), tests, fuzz, wgsl, headers, format, check-format, check-folders,
 #   amalgamation, install, uninstall (PREFIX, DESTDIR), clean. ./dev test runs everything.
 MAKEFLAGS += -r
 VERSION := 0.1.0
@@ -112,6 +112,12 @@ REPLAY := $(if $(filter fuzz,$(config)),,$(B)/test/replay_main.o)
 $(B)/test/fuzz_%: $(B)/test/fuzz_%.o $(REPLAY) $(B)/libtool.a $(B)/libglim_all.a
 	$(COMPILE) $(LDFLAGS) $(if $(REPLAY),,-fsanitize=fuzzer) $^ $(TOOL_LIBS) $(LIBS) -o $@
 
+# Every kernel that the GPU may be given, in build/wgsl/, compiled by what is in deps/.
+wgsl: $(B)/test/test_gpu_kernels
+	@mkdir -p build/wgsl
+	$(B)/test/test_gpu_kernels --wgsl build/wgsl
+	$(B)/test/test_gpu_kernels
+
 # Each header must compile alone.
 headers: $(HEADERS:%=%.alone)
 %.alone: FORCE
@@ -161,7 +167,7 @@ uninstall:
 clean:
 	rm -rf build
 FORCE:
-.PHONY: all tests fuzzers fuzz headers format check-format check-folders amalgamation install \
+.PHONY: all tests fuzzers fuzz wgsl headers format check-format check-folders amalgamation install \
   uninstall clean FORCE
 .SECONDARY:
 .DELETE_ON_ERROR:
