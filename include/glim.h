@@ -273,9 +273,25 @@ typedef struct {
     const char *text; /* never becomes control tokens, whatever it says */
 } glim_message;
 /* Queues turns in the model's own chat format and opens the assistant's turn. A session that
- * already holds turns continues: only what is new is queued. GLIM_UNSUPPORTED: the model's format
- * is not known; nothing is guessed. */
+ * already holds turns continues: messages are the new ones, and what the context holds already is
+ * not processed again, as far as the model's template writes earlier turns as it did (some leave
+ * out thoughts of earlier answers). GLIM_UNSUPPORTED, GLIM_FORMAT: the file's template cannot be
+ * used; nothing is guessed. GLIM_ARG: it refuses these turns. On a failure nothing is queued. */
 GLIM_API int glim_chat(glim_session *session, const glim_message *messages, size_t n);
+
+/* A whole conversation as JSON, as programs exchange them. */
+typedef struct {
+    const char *messages;  /* a list of objects: role, content (text, or a list of parts), and what
+                            * the model's template knows: tool_calls, name, reasoning_content */
+    const char *tools;     /* a list of tools that the model may call, or NULL */
+    const char *variables; /* an object of further variables of the template, or NULL:
+                            * {"enable_thinking": false} */
+    bool go_on; /* the last message is an answer's beginning, and is to be gone on with */
+} glim_conversation;
+/* As glim_chat, for all of a conversation: the context is taken back to where it differs, and only
+ * what is new is processed. glim_chat may continue it. Text of messages and tools never becomes
+ * control tokens. GLIM_FORMAT names what is not JSON, and its line. */
+GLIM_API int glim_converse(glim_session *session, const glim_conversation *conversation);
 /* Whether glim_chat knows this model's chat format: 0, or the error that it would give. */
 GLIM_API int glim_chat_check(const glim_model *model, glim_err *err);
 

@@ -16,9 +16,9 @@ struct glim_model {
     const glim_alloc *alloc;   /* borrowed: engine */
     struct arena arena;        /* vocabulary, chat format */
     struct vocab *vocab;       /* NULL: vocab_err says why; only text functions need it */
-    struct turns *turns;       /* NULL: turns_err says why; only glim_chat needs it */
+    struct chat *chat;         /* NULL: chat_err says why; only glim_chat needs it */
     enum stream_family family; /* how its answers mark thoughts and calls */
-    glim_err vocab_err, turns_err;
+    glim_err vocab_err, chat_err;
     struct sample_meta sampling;
 };
 
@@ -90,11 +90,12 @@ static int open_text(glim_model *m, glim_err *err) {
     gguf_str(&model->gguf, "tokenizer.chat_template", &template, NULL);
     m->family =
         stream_family_of(template, (struct str){model->arch->name, strlen(model->arch->name)});
-    rc = turns_open(&m->turns, &model->gguf, m->vocab, &m->arena, &m->turns_err);
-    if (rc < 0) m->turns = NULL;
+    rc = chat_open(&m->chat, &model->gguf, m->vocab, &m->arena, &m->chat_err);
+    if (rc < 0) m->chat = NULL;
     const struct engine *g = m->loaded.engine;
-    if (m->turns && turns_note(m->turns) && g->log) g->log(g->log_ud, turns_note(m->turns));
-    return rc == GLIM_NOMEM ? fail(err, rc, "%s", m->turns_err.msg) : GLIM_OK;
+    const char *note = m->chat && m->chat->turns ? turns_note(m->chat->turns) : NULL;
+    if (note && g->log) g->log(g->log_ud, note);
+    return rc == GLIM_NOMEM ? fail(err, rc, "%s", m->chat_err.msg) : GLIM_OK;
 }
 
 static void open_sampling(glim_model *m) {
@@ -348,14 +349,25 @@ int glim_chat(glim_session *session, const glim_message *messages, size_t n) {
     if (!messages || n == 0) return fail(err, GLIM_ARG, "glim_chat: there are no messages");
     rc = glim_chat_check(session->model, err);
     if (rc < 0) return rc;
-    return answer_chat(&session->answer, session->model->turns, messages, n, err);
+    return answer_chat(&session->answer, session->model->chat, messages, n, err);
+}
+
+int glim_converse(glim_session *session, const glim_conversation *conversation) {
+    int rc = enter_text(session);
+    if (rc < 0) return rc;
+    glim_err *err = &session->s.err;
+    if (!conversation || !conversation->messages)
+        return fail(err, GLIM_ARG, "glim_converse: there are no messages");
+    rc = glim_chat_check(session->model, err);
+    if (rc < 0) return rc;
+    return answer_converse(&session->answer, session->model->chat, conversation, err);
 }
 
 int glim_chat_check(const glim_model *model, glim_err *err) {
     if (!model) return fail(err, GLIM_ARG, "glim_chat_check: model is NULL");
     int rc = need_vocab(model, err);
-    if (rc < 0 || model->turns) return rc;
-    return fail(err, model->turns_err.code, "%s", model->turns_err.msg);
+    if (rc < 0 || model->chat) return rc;
+    return fail(err, model->chat_err.code, "%s", model->chat_err.msg);
 }
 
 int glim_next(glim_session *session, const char **text, size_t *len) {

@@ -18,12 +18,14 @@ int answer_open(struct answer *a, struct session *s, const struct vocab *v,
                 enum stream_family family, glim_err *e) {
     *a = (struct answer){.s = s, .v = v};
     arena_init(&a->arena, &s->loaded->engine->alloc);
+    talk_open(&a->talk, a->arena.alloc);
     stream_open(&a->stream, family, answer_spelled(v, family), a->arena.alloc);
     return stop_open(&a->stop, NULL, 0, &a->arena, e);
 }
 
 void answer_close(struct answer *a) {
     arena_free(&a->arena);
+    talk_close(&a->talk);
     stream_close(&a->stream);
 }
 
@@ -131,8 +133,9 @@ int answer_prompt(struct answer *a, struct str text, u32 flags, glim_err *e) {
     return feed_spans(a, &span, text.n > 0, e);
 }
 
-int answer_chat(struct answer *a, const struct turns *t, const glim_message *messages, size_t n,
-                glim_err *e) {
+/* In built-in turns, which continue what is there without looking back. */
+static int chat_in_turns(struct answer *a, const struct turns *t, const glim_message *messages,
+                         size_t n, glim_err *e) {
     const glim_alloc *alloc = a->arena.alloc;
     size_t bytes = n * sizeof(struct turn);
     struct turn *turn = mem_get(alloc, bytes);
@@ -168,6 +171,65 @@ int answer_chat(struct answer *a, const struct turns *t, const glim_message *mes
     mem_put(alloc, spans, span_bytes);
     mem_put(alloc, turn, bytes);
     return rc;
+}
+
+/* Queues what the talk has and the context has not. */
+static int feed_talk(struct answer *a, const struct chat *c, bool go_on, glim_err *e) {
+    struct session *s = a->s;
+    struct talk *t = &a->talk;
+    struct arena tmp;
+    i32 *ids;
+    u64 n;
+    u32 keep;
+    arena_init(&tmp, a->arena.alloc);
+    int rc = talk_render(t, c, s, go_on, &tmp, &ids, &n, &keep, e);
+    if (rc == GLIM_OK && keep < s->n_ids) {
+        /* What was said before stands where the new rendering has it. */
+        for (u64 i = 0; i < t->messages.l->n; i++)
+            t->start[i] = MIN(t->start[i], keep);
+        rc = session_rewind(s, keep);
+    }
+    a->tools = t->tools.kind == JVAL_LIST && t->tools.l->n;
+    if (rc == GLIM_OK) rc = answer_feed(a, ids, n, e);
+    if (rc == GLIM_OK) {
+        t->queued = s->n_ids;
+        t->went_on = go_on;
+    }
+    arena_free(&tmp);
+    return rc;
+}
+
+int answer_chat(struct answer *a, const struct chat *c, const glim_message *messages, size_t n,
+                glim_err *e) {
+    if (!c->program) return chat_in_turns(a, c->turns, messages, n, e);
+    struct talk *t = &a->talk;
+    bool answered = a->n_tokens > 0 || a->end != GLIM_END_NONE;
+    int rc = talk_follow(t, a->s, a->v, answered, e);
+    u64 before = t->messages.kind == JVAL_LIST ? t->messages.l->n : 0;
+    for (size_t i = 0; i < n && rc == GLIM_OK; i++) {
+        if (!messages[i].role || !messages[i].text) {
+            rc = fail(e, GLIM_ARG, "message %zu: role or text is NULL", i);
+            break;
+        }
+        struct str role = {messages[i].role, strlen(messages[i].role)};
+        struct str text = {messages[i].text, strlen(messages[i].text)};
+        rc = talk_add(t, a->s, role, text, e);
+    }
+    if (rc == GLIM_OK) rc = feed_talk(a, c, false, e);
+    if (rc < 0) talk_drop(t, before);
+    return rc;
+}
+
+static struct str text_or_none(const char *text) {
+    return (struct str){text ? text : "", text ? strlen(text) : 0};
+}
+
+int answer_converse(struct answer *a, const struct chat *c, const glim_conversation *conversation,
+                    glim_err *e) {
+    int rc =
+        talk_replace(&a->talk, text_or_none(conversation->messages),
+                     text_or_none(conversation->tools), text_or_none(conversation->variables), e);
+    return rc < 0 ? rc : feed_talk(a, c, conversation->go_on, e);
 }
 
 /* Draws the next token and makes its bytes the current piece, or sets a->end. */

@@ -5,7 +5,7 @@
 #include "run/session.h"
 #include "text/stop.h"
 #include "text/stream.h"
-#include "text/turns.h"
+#include "text/talk.h"
 #include "text/utf8.h"
 
 struct answer {
@@ -25,7 +25,8 @@ struct answer {
     struct stream stream; /* for answer_event */
     struct str in;        /* what it has not yet taken */
     bool in_control;
-    bool tools; /* tools were offered to the model: calls without marks are calls */
+    struct talk talk; /* where a template writes conversations */
+    bool tools;       /* tools were offered to the model: calls without marks are calls */
 };
 
 int answer_open(struct answer *a, struct session *s, const struct vocab *v,
@@ -41,8 +42,11 @@ int answer_feed(struct answer *a, const i32 *ids, u64 n, glim_err *e);
 /* Queues text; flags: VOCAB_SPECIAL or 0. */
 int answer_prompt(struct answer *a, struct str text, u32 flags, glim_err *e);
 /* Queues turns and opens the assistant's; after earlier turns only what is new. */
-int answer_chat(struct answer *a, const struct turns *t, const glim_message *messages, size_t n,
+int answer_chat(struct answer *a, const struct chat *c, const glim_message *messages, size_t n,
                 glim_err *e);
+/* Queues what of a conversation is not in the context yet. */
+int answer_converse(struct answer *a, const struct chat *c, const glim_conversation *conversation,
+                    glim_err *e);
 
 /* As glim_next_answer. */
 int answer_again(struct answer *a, glim_err *e);

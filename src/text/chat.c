@@ -1,0 +1,178 @@
+/* Conversations as spans: variables for the template, and its output cut where the writer changes.
+ */
+#include "text/chat.h"
+
+#include <string.h>
+
+int chat_open(struct chat **out, const struct gguf *g, const struct vocab *v, struct arena *a,
+              glim_err *e) {
+    *out = NULL;
+    struct chat *c = arena_get(a, sizeof *c);
+    if (!c) return fail(e, GLIM_NOMEM, "no memory for the chat format");
+    c->v = v;
+    struct str template, name = {"", 0};
+    gguf_str(g, "general.name", &name, NULL);
+    c->name = (struct str){name.p, MIN(name.n, 60u)};
+    int status = gguf_str(g, "tokenizer.chat_template", &template, e);
+    if (status == GLIM_NOT_FOUND) {
+        struct turns *turns;
+        status = turns_open(&turns, g, v, a, e);
+        c->turns = turns;
+    } else if (status == GLIM_OK) {
+        glim_err why = {0};
+        status = jinja_open(&c->program, template, a, &why);
+        if (status == GLIM_NOMEM) return fail(e, status, "%s", why.msg);
+        if (status) fail(e, status, "%s; use --raw to send plain text", why.msg);
+    }
+    if (status == GLIM_OK) *out = c;
+    return status;
+}
+
+u64 chat_limit(u64 content_bytes) {
+    return (256u << 20) + 64 * MIN(content_bytes, UINT32_MAX);
+}
+
+struct jval chat_message(struct jmem *m, struct str role, struct jval content) {
+    struct jval v = jval_dict(m);
+    if (m->rc) return v;
+    jdict_set(m, v.d, jval_text(m, "role", false), jval_str(m, role, false));
+    jdict_set(m, v.d, jval_text(m, "content", false), content);
+    return v;
+}
+
+/* ---- With a template ------------------------------------------------------------------------- */
+
+/* Templates make control tokens of roles: <|user|>. The usual names are nobody's content. */
+static void trust_role(struct jmem *m, struct jval message) {
+    static const char *const usual[] = {"system",      "user",     "assistant", "tool",
+                                        "developer",   "function", "ipython",   "model",
+                                        "observation", "tools",    "context",   "documents"};
+    const struct jval *role = message.kind == JVAL_DICT ? jdict_find(message.d, "role") : NULL;
+    if (!role || role->kind != JVAL_STR) return;
+    for (size_t i = 0; i < COUNT(usual); i++) {
+        if (!str_is(role->s->t, usual[i])) continue;
+        jdict_set(m, message.d, jval_text(m, "role", true), jval_text(m, usual[i], true));
+        return;
+    }
+}
+
+static struct jval token_text(struct jmem *m, const struct vocab *v, i32 id) {
+    struct str text = id < 0 ? (struct str){"", 0} : vocab_piece(v, id, VOCAB_SPECIAL);
+    return jval_str(m, text, true);
+}
+
+static struct jval variables(const struct chat *c, struct jmem *m, const struct chat_request *r) {
+    struct jval all = jval_dict(m);
+    if (m->rc) return all;
+    bool tools = r->tools.kind == JVAL_LIST && r->tools.l->n;
+    const struct {
+        const char *name;
+        struct jval v;
+    } given[] = {
+        {"messages", r->messages},
+        {"tools", tools ? r->tools : jval_none()},
+        {"documents", jval_none()},
+        {"add_generation_prompt", jval_bool(r->reply && !r->go_on)},
+        {"bos_token", token_text(m, c->v, c->v->begin)},
+        {"eos_token", token_text(m, c->v, c->v->end)},
+    };
+    for (size_t i = 0; i < COUNT(given); i++)
+        jdict_set(m, all.d, jval_text(m, given[i].name, true), given[i].v);
+    for (u64 i = 0; r->more && i < r->more->n; i++)
+        jdict_set(m, all.d, r->more->key[i], r->more->val[i]);
+    return all;
+}
+
+static bool is_ours(const struct jinja_result *r, size_t i) {
+    return r->marks ? r->marks[i] : r->ours;
+}
+
+/* Cut right behind the last message's text: what closes the turn is not to come. */
+static int cut_open(struct jmem *m, struct jinja_result *r) {
+    size_t n = r->text.n;
+    while (n && is_ours(r, n - 1))
+        n--;
+    if (n == 0) {
+        jmem_fail(m, GLIM_ARG, "the last message has no text to go on with");
+        return m->rc;
+    }
+    r->text.n = n;
+    return GLIM_OK;
+}
+
+static int spans_of(struct jmem *m, const struct jinja_result *r, struct vocab_span **span,
+                    u64 *n) {
+    u64 runs = r->text.n > 0;
+    for (size_t i = 1; i < r->text.n; i++)
+        runs += is_ours(r, i) != is_ours(r, i - 1);
+    *span = jmem_get(m, runs, sizeof **span);
+    *n = 0;
+    if (!*span) return m->rc;
+    for (size_t from = 0, i = 1; i <= r->text.n; i++) {
+        if (i < r->text.n && is_ours(r, i) == is_ours(r, from)) continue;
+        (*span)[(*n)++] = (struct vocab_span){{r->text.p + from, i - from}, is_ours(r, from)};
+        from = i;
+    }
+    return GLIM_OK;
+}
+
+static int render_template(const struct chat *c, struct jmem *m, const struct chat_request *r,
+                           struct vocab_span **span, u64 *n) {
+    struct jinja_result result;
+    for (u64 i = 0; i < r->messages.l->n; i++)
+        trust_role(m, r->messages.l->v[i]);
+    struct jval all = variables(c, m, r);
+    if (m->rc) return m->rc;
+    int rc = jinja_render(c->program, m, all.d, (struct jinja_clock){r->now}, &result);
+    if (rc == GLIM_OK && r->go_on) rc = cut_open(m, &result);
+    return rc == GLIM_OK ? spans_of(m, &result, span, n) : rc;
+}
+
+/* ---- With built-in turns --------------------------------------------------------------------- */
+
+static int render_turns(const struct chat *c, struct jmem *m, const struct chat_request *r,
+                        struct vocab_span **span, u64 *n) {
+    u64 count = r->messages.l->n;
+    struct turn *turn = jmem_get(m, count, sizeof *turn);
+    if (!turn) return m->rc;
+    if (r->go_on || (r->tools.kind == JVAL_LIST && r->tools.l->n)) {
+        jmem_fail(m, GLIM_UNSUPPORTED,
+                  "the file has no template, and built-in turns have no place for %s",
+                  r->go_on ? "an answer that goes on" : "tools");
+        return m->rc;
+    }
+    for (u64 i = 0; i < count; i++) {
+        struct jval message = r->messages.l->v[i];
+        const struct jval *role = NULL, *text = NULL;
+        if (message.kind == JVAL_DICT) role = jdict_find(message.d, "role");
+        if (role) text = jdict_find(message.d, "content");
+        if (!role || !text || role->kind != JVAL_STR || text->kind != JVAL_STR) {
+            jmem_fail(m, GLIM_ARG, "message %llu has no role or no text", (unsigned long long)i);
+            return m->rc;
+        }
+        turn[i] = (struct turn){role->s->t, text->s->t};
+    }
+    const struct jval *think = r->more ? jdict_find(r->more, "enable_thinking") : NULL;
+    u32 flags = (r->reply ? TURNS_REPLY : 0u) | (think && jval_true(*think) ? TURNS_THINK : 0u);
+    i64 spans = turns_spans(c->turns, turn, count, flags, NULL, 0, m->e);
+    if (spans < 0) return m->rc = (int)spans;
+    *span = jmem_get(m, (u64)spans, sizeof **span);
+    if (!*span) return m->rc;
+    *n = (u64)turns_spans(c->turns, turn, count, flags, *span, (u64)spans, m->e);
+    return GLIM_OK;
+}
+
+int chat_render(const struct chat *c, struct jmem *m, const struct chat_request *r,
+                struct vocab_span **span, u64 *n) {
+    *span = NULL;
+    *n = 0;
+    if (m->rc) return m->rc;
+    bool list = r->messages.kind == JVAL_LIST && r->messages.l->n;
+    for (u64 i = 0; list && i < r->messages.l->n; i++)
+        list = r->messages.l->v[i].kind == JVAL_DICT;
+    if (!list) {
+        m->rc = fail(m->e, GLIM_ARG, "messages must be a list of objects, of one at least");
+        return m->rc;
+    }
+    return c->program ? render_template(c, m, r, span, n) : render_turns(c, m, r, span, n);
+}

@@ -1,0 +1,44 @@
+/* How a model's conversations are written: by the template in its file, or without one by the turns
+ * of its family. */
+#ifndef TEXT_CHAT_H
+#define TEXT_CHAT_H
+
+#include "text/jinja.h"
+#include "text/turns.h"
+
+struct chat {
+    struct jinja *program;     /* NULL: turns */
+    const struct turns *turns; /* NULL: program */
+    const struct vocab *v;     /* borrowed */
+    struct str name;           /* of the model, for messages */
+};
+
+/* Reads the file's template; *out lives in a. GLIM_UNSUPPORTED, GLIM_FORMAT: the template cannot be
+ * used (line and name are said), or there is none and the family is not known. */
+int chat_open(struct chat **out, const struct gguf *g, const struct vocab *v, struct arena *a,
+              glim_err *e);
+
+struct chat_request {
+    struct jval messages;     /* a list of {"role": text, "content": text or parts, ...} */
+    struct jval tools;        /* a list, or anything else for none */
+    const struct jdict *more; /* further variables of the template; may be NULL */
+    bool reply;               /* the assistant's turn is opened at the end */
+    bool go_on;               /* the last message is an answer's beginning: nothing closes it */
+    i64 now;                  /* seconds since 1970, for templates that tell the date */
+};
+
+/* The conversation as spans for the tokenizer, in m's arena. What the template writes is marked as
+ * control text, also roles of the usual names, and what m's values mark as the template's own. A
+ * template may change nothing in messages, but what it is given is. GLIM_ARG: the template refuses
+ * the conversation. */
+int chat_render(const struct chat *c, struct jmem *m, const struct chat_request *r,
+                struct vocab_span **span, u64 *n);
+
+/* A message with these members. */
+struct jval chat_message(struct jmem *m, struct str role, struct jval content);
+
+/* What a rendering may take: bytes for content_bytes of messages, and steps. */
+u64 chat_limit(u64 content_bytes);
+enum { CHAT_STEPS = 20000000 };
+
+#endif
