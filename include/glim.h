@@ -346,10 +346,20 @@ GLIM_API const glim_logprob *glim_logprobs(const glim_session *session, size_t p
 
 /* Tokens processed and the time it took, since the session was opened. */
 typedef struct {
-    uint64_t n_prompt, prompt_ns; /* passes of several tokens */
-    uint64_t n_decode, decode_ns; /* passes of one token */
+    uint64_t n_prompt, prompt_ns;         /* passes of several tokens */
+    uint64_t n_decode, decode_ns;         /* passes of one token */
+    uint64_t gpu_dispatches, gpu_submits; /* of all passes; 0 on the CPU */
 } glim_stats;
 GLIM_API void glim_get_stats(const glim_session *session, glim_stats *stats);
+
+/* Times each kernel of a GPU from now on, which slows it down; and what they took since, in
+ * nanoseconds by name ("matmul"), as many as there are up to cap. On the CPU GLIM_UNSUPPORTED. */
+GLIM_API int glim_profile(glim_session *session);
+typedef struct {
+    const char *name;
+    uint64_t ns;
+} glim_kernel_time;
+GLIM_API size_t glim_get_profile(const glim_session *session, glim_kernel_time *times, size_t cap);
 
 #ifdef __cplusplus
 }

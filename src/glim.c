@@ -394,4 +394,24 @@ enum glim_end glim_end_reason(const glim_session *session) {
 
 void glim_get_stats(const glim_session *session, glim_stats *stats) {
     *stats = session->s.stats;
+    stats->gpu_dispatches = session->s.gpu.n_dispatches;
+    stats->gpu_submits = session->s.gpu.n_passes;
+}
+
+int glim_profile(glim_session *session) {
+    struct session *s = enter(session);
+    if (!s->gpu.device)
+        return fail(&s->err, GLIM_UNSUPPORTED, "only a GPU's kernels are timed (--device gpu)");
+    return exec_gpu_profile(&s->gpu, &s->arena, &s->err);
+}
+
+size_t glim_get_profile(const glim_session *session, glim_kernel_time *times, size_t cap) {
+    size_t n = 0;
+    for (u32 op = 0; op < OP_COUNT; op++) {
+        u64 ns = session->s.gpu.op_ns[op];
+        if (!ns) continue;
+        if (n < cap) times[n] = (glim_kernel_time){op_info(op)->name, ns};
+        n++;
+    }
+    return n;
 }

@@ -180,10 +180,11 @@ struct wg_pass_descriptor {
     struct wg_text label;
     const struct wg_timestamps *timestamps;
 };
+enum { WG_QUERY_TIMESTAMP = 2 };
 struct wg_query_descriptor {
     const void *chain;
     struct wg_text label;
-    u32 type; /* 2: timestamps */
+    u32 type;
     u32 n;
 };
 

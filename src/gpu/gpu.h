@@ -64,7 +64,7 @@ void gpu_close(struct gpu *g); /* NULL is fine */
 const struct gpu_info *gpu_info(const struct gpu *g);
 
 /* A zeroed buffer of a multiple of 4 bytes that shaders, copies and gpu_write can use. */
-enum gpu_use { GPU_STORAGE, GPU_UNIFORM, GPU_READBACK };
+enum gpu_use { GPU_STORAGE, GPU_UNIFORM, GPU_READBACK, GPU_QUERIES };
 int gpu_buffer_init(struct gpu *g, struct gpu_buffer *b, u64 bytes, enum gpu_use use,
                     const char *name, glim_err *e);
 void gpu_buffer_free(struct gpu *g, struct gpu_buffer *b); /* an empty one is fine */
@@ -98,6 +98,12 @@ void gpu_dispatch(struct gpu *g, const struct gpu_pipeline *p, void *group, u64 
 void gpu_copy(struct gpu *g, const struct gpu_buffer *from, u64 from_at,
               const struct gpu_buffer *to, u64 to_at, u64 n);
 int gpu_submit(struct gpu *g, glim_err *e);
+
+/* From now on each dispatch is a pass of its own with timestamps around it, n of them at most per
+ * submit: slower, for finding out where time goes. GLIM_UNSUPPORTED without the feature. */
+int gpu_profile(struct gpu *g, u32 n, glim_err *e);
+/* Waits for what was submitted last; nanoseconds of each of its dispatches. Returns how many. */
+int gpu_profile_read(struct gpu *g, u64 *ns, u32 cap, glim_err *e);
 
 /* Asks for the content of a GPU_READBACK buffer as of what was submitted. Then poll: GLIM_AGAIN, or
  * GLIM_OK with the bytes, valid until gpu_read_end. One read of a buffer at a time. */

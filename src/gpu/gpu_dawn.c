@@ -209,6 +209,11 @@ struct gpu {
     void *encoder, *pass; /* the open list and its pass, if any */
     u64 staged;           /* bytes written and perhaps not yet on the device */
     u32 pending;          /* pipelines being made */
+    struct {
+        void *queries;
+        struct gpu_buffer resolved, back;
+        u32 cap, n; /* dispatches, and those of the open or last list */
+    } profile;
     bool lost;
     int error; /* the first one not yet returned */
     char message[400];
@@ -351,6 +356,9 @@ static void close_list(struct gpu *g) {
 void gpu_close(struct gpu *g) {
     if (!g) return;
     close_list(g);
+    if (g->profile.queries) g->d.QuerySetRelease(g->profile.queries);
+    gpu_buffer_free(g, &g->profile.resolved);
+    gpu_buffer_free(g, &g->profile.back);
     if (g->queue) g->d.QueueRelease(g->queue);
     if (g->device) {
         g->d.DeviceDestroy(g->device);
@@ -374,6 +382,7 @@ int gpu_buffer_init(struct gpu *g, struct gpu_buffer *b, u64 bytes, enum gpu_use
     static const u64 uses[] = {
         [GPU_STORAGE] = WG_STORAGE | WG_COPY_SRC | WG_COPY_DST,
         [GPU_UNIFORM] = WG_UNIFORM | WG_COPY_DST,
+        [GPU_QUERIES] = WG_QUERY_RESOLVE | WG_COPY_SRC,
         [GPU_READBACK] = WG_MAP_READ | WG_COPY_DST,
     };
     *b = (struct gpu_buffer){.bytes = (at_least(bytes, 4) + 3) & ~(u64)3};
@@ -532,8 +541,15 @@ static void end_pass(struct gpu *g) {
 }
 
 void gpu_dispatch(struct gpu *g, const struct gpu_pipeline *p, void *group, u64 groups) {
-    static const struct wg_pass_descriptor d;
+    struct wg_timestamps stamps = {.queries = g->profile.queries};
+    struct wg_pass_descriptor d = {0};
     if (groups == 0) return;
+    if (g->profile.queries && g->profile.n < g->profile.cap) {
+        end_pass(g);
+        stamps.begin = 2 * g->profile.n++;
+        stamps.end = stamps.begin + 1;
+        d.timestamps = &stamps;
+    }
     if (!g->pass) g->pass = g->d.CommandEncoderBeginComputePass(encoder(g), &d);
     g->d.ComputePassEncoderSetPipeline(g->pass, p->handle);
     g->d.ComputePassEncoderSetBindGroup(g->pass, 0, group, 0, NULL);
@@ -555,11 +571,56 @@ void gpu_copy(struct gpu *g, const struct gpu_buffer *from, u64 from_at,
 int gpu_submit(struct gpu *g, glim_err *e) {
     static const struct wg_named_descriptor d;
     end_pass(g);
+    if (g->profile.n) {
+        u64 bytes = (u64)g->profile.n * 16;
+        g->d.CommandEncoderResolveQuerySet(encoder(g), g->profile.queries, 0, 2 * g->profile.n,
+                                           g->profile.resolved.handle, 0);
+        gpu_copy(g, &g->profile.resolved, 0, &g->profile.back, 0, bytes);
+    }
     void *list = g->d.CommandEncoderFinish(encoder(g), &d);
     close_list(g);
     g->d.QueueSubmit(g->queue, 1, &list);
     g->d.CommandBufferRelease(list);
     return gpu_check(g, e);
+}
+
+/* ---- Profiles -------------------------------------------------------------------------------- */
+
+int gpu_profile(struct gpu *g, u32 n, glim_err *e) {
+    enum { MOST = 2048 }; /* of a query set: 4096 */
+    if (!g->info.timestamps)
+        return fail(e, GLIM_UNSUPPORTED, "the GPU '%.100s' has no timestamps", g->info.name);
+    if (n > MOST) {
+        return fail(e, GLIM_UNSUPPORTED, "a profile of %u dispatches: at most %d can be timed", n,
+                    MOST);
+    }
+    struct wg_query_descriptor q = {.type = WG_QUERY_TIMESTAMP, .n = 2 * n};
+    g->profile.cap = n;
+    g->profile.queries = g->d.DeviceCreateQuerySet(g->device, &q);
+    int rc = gpu_buffer_init(g, &g->profile.resolved, (u64)n * 16, GPU_QUERIES, "timestamps", e);
+    if (rc == GLIM_OK)
+        rc = gpu_buffer_init(g, &g->profile.back, (u64)n * 16, GPU_READBACK, "timestamps", e);
+    return rc;
+}
+
+int gpu_profile_read(struct gpu *g, u64 *ns, u32 cap, glim_err *e) {
+    struct gpu_buffer *b = &g->profile.back;
+    const void *bytes;
+    u32 n = MIN(g->profile.n, cap);
+    g->profile.n = 0;
+    if (n == 0) return 0;
+    int rc = gpu_read_begin(g, b, (u64)n * 16, e);
+    if (rc < 0) return rc;
+    while ((rc = gpu_read_poll(g, b, &bytes, e)) == GLIM_AGAIN)
+        plat_sleep_ns(20 * 1000);
+    if (rc < 0) return rc;
+    for (u32 i = 0; i < n; i++) {
+        u64 at[2];
+        memcpy(at, (const u8 *)bytes + 16 * i, sizeof at);
+        ns[i] = at[1] > at[0] ? at[1] - at[0] : 0;
+    }
+    gpu_read_end(g, b);
+    return (int)n;
 }
 
 /* ---- Reading back ---------------------------------------------------------------------------- */

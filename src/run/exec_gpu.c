@@ -346,7 +346,7 @@ static int begin_pass_gpu(struct exec_gpu *x, const struct step *s, glim_err *e)
         u32 groups = x->params_words[l->params_at];
         if (!groups) continue;
         gpu_dispatch(g, l->pipeline, l->group, groups);
-        x->submitted++;
+        x->n_dispatches++;
     }
     u64 bytes = MAX(s->r * out->pitch, (u64)4);
     gpu_copy(g, &x->memory, out->offset, &x->back, 0, bytes);
@@ -379,6 +379,17 @@ static int take_logits(struct exec_gpu *x, const u8 *bytes, u32 r, glim_err *e) 
     return rc;
 }
 
+/* Adds the times of a pass's dispatches to their ops'. */
+static int take_times(struct exec_gpu *x, glim_err *e) {
+    int n = gpu_profile_read(x->device->gpu, x->times, x->n_launches, e);
+    u32 k = 0;
+    for (u32 i = 0; i < x->n_launches && (int)k < n; i++) {
+        const struct gpu_launch *l = &x->launches[i];
+        if (x->params_words[l->params_at]) x->op_ns[l->op->code] += x->times[k++];
+    }
+    return n < 0 ? n : GLIM_OK;
+}
+
 int exec_gpu_run(struct exec_gpu *x, const struct step *s, u64 budget_ns, glim_err *e) {
     struct gpu *g = x->device->gpu;
     const void *bytes;
@@ -392,6 +403,14 @@ int exec_gpu_run(struct exec_gpu *x, const struct step *s, u64 budget_ns, glim_e
     x->in_flight = false;
     if (rc == GLIM_OK) rc = take_logits(x, bytes, s->r, e);
     gpu_read_end(g, &x->back);
+    return rc == GLIM_OK && x->times ? take_times(x, e) : rc;
+}
+
+int exec_gpu_profile(struct exec_gpu *x, struct arena *a, glim_err *e) {
+    u64 *times = arena_array(a, x->n_launches, sizeof *times);
+    if (!times) return fail(e, GLIM_NOMEM, "out of memory (profile)");
+    int rc = gpu_profile(x->device->gpu, x->n_launches, e);
+    if (rc == GLIM_OK) x->times = times;
     return rc;
 }
 

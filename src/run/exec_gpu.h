@@ -28,9 +28,10 @@ struct exec_gpu {
     u32 step_size, params_size;     /* words */
     u32 t, r;                       /* of the pass that params are set for */
     bool in_flight;
-    f32 *logits;   /* [max_r, V] of the last pass */
-    u64 submitted; /* counters: dispatches, passes */
-    u64 n_passes;
+    f32 *logits; /* [max_r, V] of the last pass */
+    u64 n_dispatches, n_passes;
+    u64 *times;          /* [n_launches] nanoseconds per dispatch of a pass; NULL: not profiled */
+    u64 op_ns[OP_COUNT]; /* in all since exec_gpu_profile */
 };
 
 /* Everything comes from the arena but what is on the device. seq: the sequence that it will run. */
@@ -43,6 +44,9 @@ void exec_gpu_free(struct exec_gpu *x);
 int exec_gpu_run(struct exec_gpu *x, const struct step *s, u64 budget_ns, glim_err *e);
 /* Gives up a pass in flight. */
 void exec_gpu_drop(struct exec_gpu *x);
+
+/* Times each dispatch of the passes to come, which slows them down. */
+int exec_gpu_profile(struct exec_gpu *x, struct arena *a, glim_err *e);
 
 /* Row r of the logits of the last finished pass, V floats. */
 const f32 *exec_gpu_logits(const struct exec_gpu *x, u32 r);

@@ -23,7 +23,8 @@ struct rates {
 struct bench {
     struct model_options o;
     u32 n_prompt, n_gen, reps;
-    bool exact, json;
+    bool exact, json, profile;
+    glim_stats before, after; /* of the last repetition's decoding */
     glim_model *model;
     glim_session *session;
     glim_model_info info;
@@ -87,6 +88,7 @@ static int run_once(struct bench *b, u32 n_prompt, u32 n_gen, u64 *prefill_ns, u
     if (rc == GLIM_OK) rc = glim_feed(s, b->prompt, n_prompt, GLIM_LOGITS_LAST);
     if (rc == GLIM_OK) rc = glim_wait(s);
     u64 middle = plat_now_ns();
+    glim_get_stats(s, &b->before);
     *hash = 0xcbf29ce484222325u;
     for (u32 i = 0; rc == GLIM_OK && i < n_gen; i++) {
         i32 id;
@@ -98,6 +100,7 @@ static int run_once(struct bench *b, u32 n_prompt, u32 n_gen, u64 *prefill_ns, u
     }
     *prefill_ns = middle - start;
     *decode_ns = plat_now_ns() - middle;
+    glim_get_stats(s, &b->after);
     return rc;
 }
 
@@ -160,6 +163,44 @@ static void print_rates(const char *what, u32 n, const struct rates *r, u32 reps
     printf("\n");
 }
 
+/* Per decoded token. */
+static f64 dispatches(const struct bench *b) {
+    return (f64)(b->after.gpu_dispatches - b->before.gpu_dispatches) / b->n_gen;
+}
+static f64 submits(const struct bench *b) {
+    return (f64)(b->after.gpu_submits - b->before.gpu_submits) / b->n_gen;
+}
+
+static int by_time(const void *a, const void *b) {
+    u64 x = ((const glim_kernel_time *)a)->ns, y = ((const glim_kernel_time *)b)->ns;
+    return (x < y) - (x > y);
+}
+
+/* Kernels of one more repetition, the slowest first. */
+static size_t profile(struct bench *b, glim_kernel_time *times, size_t cap, glim_err *e) {
+    u64 prefill_ns, decode_ns, hash;
+    int rc = glim_profile(b->session);
+    if (rc == GLIM_OK) rc = run_once(b, b->n_prompt, b->n_gen, &prefill_ns, &decode_ns, &hash);
+    if (rc < 0) {
+        fail(e, rc, "%s", glim_session_error(b->session)->msg);
+        return 0;
+    }
+    size_t n = MIN(glim_get_profile(b->session, times, cap), cap);
+    qsort(times, n, sizeof *times, by_time);
+    return n;
+}
+
+static void print_profile(const glim_kernel_time *times, size_t n) {
+    u64 sum = 0;
+    for (size_t i = 0; i < n; i++)
+        sum += times[i].ns;
+    printf("kernels of one repetition, by the GPU's clock:\n");
+    for (size_t i = 0; i < n; i++) {
+        printf("  %-12s %10.3f ms  %5.1f %%\n", times[i].name, (f64)times[i].ns / 1e6,
+               100 * (f64)times[i].ns / (f64)sum);
+    }
+}
+
 static void print_table(const struct bench *b) {
     printf("%-9s %s\n", "model", b->o.model);
     printf("%-9s %s%s\n", "device", b->device, b->exact ? ", exact" : "");
@@ -170,6 +211,10 @@ static void print_table(const struct bench *b) {
     if (b->roof > 0) {
         printf(": %.0f %% of the %.1f GB/s that these threads can read",
                100 * decode_bytes(b) / b->roof, b->roof / 1e9);
+    }
+    if (b->after.gpu_submits) {
+        printf("\n%-9s %.1f dispatches and %.1f submits for each decoded token", "gpu",
+               dispatches(b), submits(b));
     }
     printf("\n%-9s %.3f s\n", "load", (f64)b->load_ns / 1e9);
     printf("%-9s %s at most\n", "memory", format_size(b->rss).s);
@@ -211,6 +256,8 @@ static json_t *as_json(const struct bench *b) {
         {"decode_gb_s", format_real(decode_bytes(b) / 1e9)},
         {"roof_gb_s", b->roof > 0 ? format_real(b->roof / 1e9) : json_null()},
         {"roof_share", b->roof > 0 ? format_real(decode_bytes(b) / b->roof) : json_null()},
+        {"dispatches_per_token", b->after.gpu_submits ? format_real(dispatches(b)) : json_null()},
+        {"submits_per_token", b->after.gpu_submits ? format_real(submits(b)) : json_null()},
         {"hash", json_string(hash)},
     };
     json_t *j = json_object();
@@ -229,6 +276,8 @@ static int with_engine(struct bench *b, glim_engine *engine, glim_err *e) {
     glim_session_params p = {.n_ctx = b->n_prompt + b->n_gen, .exact = b->exact};
     glim_generation greedy = glim_generation_default();
     greedy.temp = 0;
+    glim_kernel_time kernels[64];
+    size_t n_kernels = 0;
     u64 start = plat_now_ns();
     int rc = glim_model_open(&b->model, engine, b->o.model, e);
     if (rc == GLIM_OK) {
@@ -244,6 +293,10 @@ static int with_engine(struct bench *b, glim_engine *engine, glim_err *e) {
         rc = glim_set_generation(b->session, &greedy);
         if (rc == GLIM_OK) rc = make_prompt(b, e);
         if (rc == GLIM_OK) rc = measure(b, e);
+        if (rc == GLIM_OK && b->profile) {
+            n_kernels = profile(b, kernels, COUNT(kernels), e);
+            rc = e->code;
+        }
     }
     glim_session_close(b->session);
     int code = rc < 0 ? options_failed_at(b->o.model, e) : TOOL_FINE;
@@ -253,6 +306,7 @@ static int with_engine(struct bench *b, glim_engine *engine, glim_err *e) {
             code = format_json(as_json(b), 9);
         else
             print_table(b);
+        if (n_kernels && !b->json) print_profile(kernels, n_kernels);
     }
     glim_model_close(b->model);
     free(b->prompt);
@@ -268,6 +322,7 @@ static int bench_main(const struct command *c, int argc, char **argv) {
         {'r', "repetitions", "N", OPTION_U32, &b.reps, 1, MOST_REPS, "runs; medians are shown (3)"},
         {0, "exact", NULL, OPTION_SWITCH, &b.exact, 0, 0, "f32 activations"},
         {0, "json", NULL, OPTION_SWITCH, &b.json, 0, 0, "the results as JSON"},
+        {0, "profile", NULL, OPTION_SWITCH, &b.profile, 0, 0, "then the time of each kernel (GPU)"},
         OPTION_ENGINE(b.o),
         OPTION_END,
     };
@@ -280,8 +335,10 @@ static int bench_main(const struct command *c, int argc, char **argv) {
     glim_err e = {0};
     glim_engine *engine;
     if (options_engine(&b.o, &engine, &e) < 0) return options_failed(&e);
+    /* What these threads can read says nothing of a GPU. */
+    bool on_cpu = strncmp(glim_engine_device(engine), "cpu", 3) == 0;
     /* Before this thread is pinned: the sweep's threads would inherit its one processor. */
-    if (bench_roof(b.o.model, b.threads, &b.roof, &e) < 0) {
+    if (on_cpu && bench_roof(b.o.model, b.threads, &b.roof, &e) < 0) {
         glim_engine_close(engine);
         return options_failed_at(b.o.model, &e);
     }
