@@ -10,9 +10,12 @@ fn step_row(kind: u32, r: u32) -> u32 {
 fn row_id(row: u32) -> u32 { return step_words[step_words[2] + 3u * row]; }
 fn row_pos(row: u32) -> u32 { return step_words[step_words[2] + 3u * row + 1u]; }
 fn row_seq(row: u32) -> u32 { return step_words[step_words[2] + 3u * row + 2u]; }
-/* exp of large numbers is no number on some devices, tanh of large ones neither. */
-fn silu(x: f32) -> f32 { return x / (1.0 + exp(min(-x, 88.0))); }
+/* exp of large numbers is no number on some devices, tanh of large ones neither; and what limits a
+ * number, like clamp, may lose a NaN, which has to reach the logits. */
+fn is_nan(x: f32) -> bool { return (bitcast<u32>(x) & 0x7fffffffu) > 0x7f800000u; }
+fn silu(x: f32) -> f32 { return select(x, 0.0, x < -88.0) / (1.0 + exp(min(-x, 88.0))); }
 fn tanh_of(x: f32) -> f32 {
+    if (is_nan(x)) { return x; }
     return 1.0 - 2.0 / (exp(2.0 * clamp(x, -10.0, 10.0)) + 1.0);
 }
 fn gelu(x: f32) -> f32 {
