@@ -198,7 +198,8 @@ GLIM_API const float *glim_logits(const glim_session *session, size_t i, size_t 
 GLIM_API const int32_t *glim_tokens(const glim_session *session, size_t *n);
 /* Keeps the first n tokens and forgets the rest. In models with sliding windows, going back further
  * than the cache of a window reaches leaves the kept tokens queued: the next steps process them
- * again. */
+ * again. Messages that glim_chat queued when there were n tokens or more are forgotten, too, even
+ * if the template has shortened the context below n since. */
 GLIM_API int glim_rewind(glim_session *session, size_t n);
 
 /* ---- Generation ------------------------------------------------------------------------------ */

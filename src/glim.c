@@ -300,6 +300,8 @@ const int32_t *glim_tokens(const glim_session *session, size_t *n) {
 
 int glim_rewind(glim_session *session, size_t n) {
     if (n < session->answer.n_prompt) session->answer.n_prompt = 0;
+    bool turns = session->answer.s && talk_rewind(&session->answer.talk, n);
+    if (turns) n = MIN(n, session->s.n_ids);
     return session_rewind(enter(session), n);
 }
 

@@ -185,8 +185,9 @@ static int feed_talk(struct answer *a, const struct chat *c, bool go_on, glim_er
     int rc = talk_render(t, c, s, go_on, &tmp, &ids, &n, &keep, e);
     if (rc == GLIM_OK && keep < s->n_ids) {
         /* What was said before stands where the new rendering has it. */
-        for (u64 i = 0; i < t->messages.l->n; i++)
-            t->start[i] = MIN(t->start[i], keep);
+        for (u64 i = 0; i < t->messages.l->n; i++) {
+            if (t->start[i] < s->n_ids) t->start[i] = MIN(t->start[i], keep);
+        }
         rc = session_rewind(s, keep);
     }
     a->tools = t->tools.kind == JVAL_LIST && t->tools.l->n;

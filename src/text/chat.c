@@ -32,22 +32,11 @@ u64 chat_limit(u64 content_bytes) {
     return (256u << 20) + 64 * MIN(content_bytes, UINT32_MAX);
 }
 
-struct jval chat_message(struct jmem *m, struct str role, struct jval content) {
-    struct jval v = jval_dict(m);
-    if (m->rc) return v;
-    jdict_set(m, v.d, jval_text(m, "role", false), jval_str(m, role, false));
-    jdict_set(m, v.d, jval_text(m, "content", false), content);
-    return v;
-}
-
-/* ---- With a template ------------------------------------------------------------------------- */
-
-/* Templates make control tokens of roles: <|user|>. The usual names are nobody's content. */
-static void trust_role(struct jmem *m, struct jval message) {
+void chat_trust(struct jmem *m, struct jval message) {
     static const char *const usual[] = {"system",      "user",     "assistant", "tool",
                                         "developer",   "function", "ipython",   "model",
                                         "observation", "tools",    "context",   "documents"};
-    const struct jval *role = message.kind == JVAL_DICT ? jdict_find(message.d, "role") : NULL;
+    const struct jval *role = m->rc ? NULL : jdict_find(message.d, "role");
     if (!role || role->kind != JVAL_STR) return;
     for (size_t i = 0; i < COUNT(usual); i++) {
         if (!str_is(role->s->t, usual[i])) continue;
@@ -55,6 +44,17 @@ static void trust_role(struct jmem *m, struct jval message) {
         return;
     }
 }
+
+struct jval chat_message(struct jmem *m, struct str role, struct jval content) {
+    struct jval v = jval_dict(m);
+    if (m->rc) return v;
+    jdict_set(m, v.d, jval_text(m, "role", false), jval_str(m, role, false));
+    jdict_set(m, v.d, jval_text(m, "content", false), content);
+    chat_trust(m, v);
+    return v;
+}
+
+/* ---- With a template ------------------------------------------------------------------------- */
 
 static struct jval token_text(struct jmem *m, const struct vocab *v, i32 id) {
     struct str text = id < 0 ? (struct str){"", 0} : vocab_piece(v, id, VOCAB_SPECIAL);
@@ -119,8 +119,6 @@ static int spans_of(struct jmem *m, const struct jinja_result *r, struct vocab_s
 static int render_template(const struct chat *c, struct jmem *m, const struct chat_request *r,
                            struct vocab_span **span, u64 *n) {
     struct jinja_result result;
-    for (u64 i = 0; i < r->messages.l->n; i++)
-        trust_role(m, r->messages.l->v[i]);
     struct jval all = variables(c, m, r);
     if (m->rc) return m->rc;
     int rc = jinja_render(c->program, m, all.d, (struct jinja_clock){r->now}, &result);

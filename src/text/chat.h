@@ -28,14 +28,15 @@ struct chat_request {
 };
 
 /* The conversation as spans for the tokenizer, in m's arena. What the template writes is marked as
- * control text, also roles of the usual names, and what m's values mark as the template's own. A
- * template may change nothing in messages, but what it is given is. GLIM_ARG: the template refuses
- * the conversation. */
+ * control text, and what the values mark as the template's own. GLIM_ARG: the template refuses the
+ * conversation. */
 int chat_render(const struct chat *c, struct jmem *m, const struct chat_request *r,
                 struct vocab_span **span, u64 *n);
 
-/* A message with these members. */
+/* A message with these members, its role trusted as below; and the same for one that was read:
+ * templates make control tokens of roles (<|user|>), so the usual names are nobody's content. */
 struct jval chat_message(struct jmem *m, struct str role, struct jval content);
+void chat_trust(struct jmem *m, struct jval message);
 
 /* What a rendering may take: bytes for content_bytes of messages, and steps. */
 u64 chat_limit(u64 content_bytes);

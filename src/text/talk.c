@@ -88,19 +88,23 @@ static int add_answer(struct talk *t, const struct session *s, const struct voca
     return push_message(t, m, message, t->queued);
 }
 
+bool talk_rewind(struct talk *t, u64 n_ids) {
+    u64 all = talk_count(t), n = all;
+    while (n && t->start[n - 1] >= n_ids)
+        n--;
+    talk_drop(t, n);
+    if (n_ids < t->queued || n < all) {
+        t->queued = 0;
+        t->went_on = false;
+    }
+    return n < all;
+}
+
 int talk_follow(struct talk *t, const struct session *s, const struct vocab *v, bool answered,
                 glim_err *e) {
     if (s->n_ids == 0) {
         talk_reset(t);
         return GLIM_OK;
-    }
-    if (t->queued && s->n_ids < t->queued) {
-        u64 n = talk_count(t);
-        while (n && t->start[n - 1] >= s->n_ids)
-            n--;
-        talk_drop(t, n);
-        t->queued = 0;
-        t->went_on = false;
     }
     if (talk_count(t) == 0) {
         return fail(e, GLIM_ARG,
@@ -134,6 +138,7 @@ int talk_replace(struct talk *t, struct str messages, struct str tools, struct s
     if (more.n) t->more = others.d;
     for (u64 i = 0; list.kind == JVAL_LIST && i < list.l->n; i++) {
         if (list.l->v[i].kind != JVAL_DICT || push_message(t, m, list.l->v[i], 0)) break;
+        chat_trust(m, list.l->v[i]);
     }
     if (m->rc) return m->rc;
     if (list.kind != JVAL_LIST || list.l->n == 0 || talk_count(t) < list.l->n)

@@ -21,9 +21,12 @@ struct talk {
 void talk_open(struct talk *t, const glim_alloc *alloc);
 void talk_close(struct talk *t);
 
-/* What was said in the session since, and that messages were taken back by rewinding it. answered:
- * there was an answer, though it may be empty. GLIM_ARG: the context holds something else than this
- * conversation. */
+/* The session is taken back to n_ids tokens, as the caller counted them when messages were queued:
+ * those queued from there on are forgotten. Whether there were any; the context may be shorter by
+ * now, as a template may have left out what it wrote before. */
+bool talk_rewind(struct talk *t, u64 n_ids);
+/* What was said in the session since. answered: there was an answer, though it may be empty.
+ * GLIM_ARG: the context holds something else than this conversation. */
 int talk_follow(struct talk *t, const struct session *s, const struct vocab *v, bool answered,
                 glim_err *e);
 /* One more message, or a whole conversation in place of the one there is. Text is copied. */

@@ -5,8 +5,8 @@
 #include <string.h>
 
 static const struct command *const commands[] = {
-    &run_command,    &chat_command,    &list_command,  &show_command,    &tokenize_command,
-    &logits_command, &inspect_command, &bench_command, &devices_command,
+    &run_command,      &chat_command,   &list_command,    &show_command,  &tokenize_command,
+    &template_command, &logits_command, &inspect_command, &bench_command, &devices_command,
 };
 
 static void usage(FILE *f) {

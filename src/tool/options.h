@@ -23,7 +23,7 @@ struct command {
 };
 
 extern const struct command run_command, chat_command, list_command, show_command, tokenize_command,
-    logits_command, inspect_command, bench_command, devices_command;
+    template_command, logits_command, inspect_command, bench_command, devices_command;
 
 /* ---- Flags ----------------------------------------------------------------------------------- */
 
