@@ -5,6 +5,7 @@
 #include "base/plat_cpu.h"
 
 #include <dlfcn.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -185,11 +186,24 @@ static void find_adapters(const struct dawn *d, void *instance, struct adapters 
     }
 }
 
+/* Some drivers (NVIDIA's) cannot be loaded and unloaded more than some thirty times by a process,
+ * and are unloaded with the last Vulkan instance. So the first instance of a process stays, idle.
+ */
+static void keep_driver(const struct dawn *d) {
+    static atomic_flag kept = ATOMIC_FLAG_INIT;
+    if (atomic_flag_test_and_set(&kept)) return;
+    struct adapters a;
+    void *instance = d->CreateInstance(NULL);
+    find_adapters(d, instance, &a); /* which is when Vulkan's is made */
+    drop_adapters(d, &a);
+}
+
 int gpu_list(const char *library, struct gpu_info *out, u32 cap, glim_err *e) {
     struct dawn d;
     struct adapters a;
     int rc = dawn_load(&d, library, e);
     if (rc < 0) return rc;
+    keep_driver(&d);
     void *instance = d.CreateInstance(NULL);
     find_adapters(&d, instance, &a);
     u32 n = MIN(a.n, cap);
@@ -320,6 +334,7 @@ int gpu_open(struct gpu **out, const struct gpu_choice *c, const glim_alloc *a, 
         return rc;
     }
     struct adapters found;
+    keep_driver(&g->d);
     g->instance = g->d.CreateInstance(NULL);
     find_adapters(&g->d, g->instance, &found);
     if (c->index < found.n) {

@@ -177,15 +177,18 @@ static void put_bindings(struct kernel_text *t, const struct wgsl_variant *v) {
     }
 }
 
-/* Accessors of an operand named n. A8 rows are planes: 4 int8 a word, scales, scaled sums. */
+/* Accessors of an operand named n: its values (get), and values as numbers in units of a scale per
+ * 32 columns. A8 rows are planes: 4 int8 a word, scales, scaled sums. */
 static void put_accessors(struct kernel_text *t, const struct op_operand *o, bool a8) {
     const char *n = o->name;
     say(t, "fn %s_n_rows() -> u32 { return step_words[P.%s_rows] * P.%s_times; }\n", n, n, n);
     if (!a8) {
         say(t,
             "fn %s_get(r: u32, c: u32) -> f32 { return bitcast<f32>(act[P.%s_at + r * "
-            "P.%s_pitch + c]); }\n",
-            n, n, n);
+            "P.%s_pitch + c]); }\n"
+            "fn %s_number(r: u32, c: u32) -> f32 { return %s_get(r, c); }\n"
+            "fn %s_scale(r: u32, b: u32) -> f32 { return 1.0; }\n",
+            n, n, n, n, n, n);
         if (o->role == ROLE_OUT) {
             say(t,
                 "fn %s_put(r: u32, c: u32, v: f32) { act[P.%s_at + r * P.%s_pitch + c] = "
@@ -196,11 +199,13 @@ static void put_accessors(struct kernel_text *t, const struct op_operand *o, boo
     }
     say(t, "fn %s_row(r: u32) -> u32 { return P.%s_at + r * P.%s_pitch; }\n", n, n, n);
     say(t,
-        "fn %s_get(r: u32, c: u32) -> f32 {\n"
-        "    let at = %s_row(r);\n"
-        "    let q = extractBits(bitcast<i32>(act[at + c / 4u]), (c & 3u) * 8u, 8u);\n"
-        "    return bitcast<f32>(act[at + P.%s_cols / 4u + c / 32u]) * f32(q);\n}\n",
-        n, n, n);
+        "fn %s_number(r: u32, c: u32) -> f32 {\n"
+        "    let word = bitcast<i32>(act[%s_row(r) + c / 4u]);\n"
+        "    return f32(extractBits(word, (c & 3u) * 8u, 8u));\n}\n"
+        "fn %s_scale(r: u32, b: u32) -> f32 {\n"
+        "    return bitcast<f32>(act[%s_row(r) + P.%s_cols / 4u + b]);\n}\n"
+        "fn %s_get(r: u32, c: u32) -> f32 { return %s_scale(r, c / 32u) * %s_number(r, c); }\n",
+        n, n, n, n, n, n, n, n);
     if (o->role != ROLE_OUT) return;
     say(t,
         "fn %s_put_word(r: u32, i: u32, q: u32) { act[%s_row(r) + i] = q; }\n"
