@@ -4,10 +4,9 @@
     python3 script/make_turn_fixtures.py TEMPLATE_FOLDER
 
 TEMPLATE_FOLDER/NAME.jinja: the template as the model's tokenizer_config.json has it (GGUF key
-tokenizer.chat_template). The templates are not part of this repository, as some models' licences do
-not allow it; the fixtures keep the SHA-256 of each and the hash of its normal form, by which
-src/text/style.c knows it. Needs the Python package jinja2, run as chat templates are run: trim_blocks,
-lstrip_blocks, sandboxed, raise_exception ends the rendering ("text": null).
+tokenizer.chat_template). The fixtures keep the SHA-256 of each. src/text/style.c has the same formats
+for files without a template. Needs the Python package jinja2, run as chat templates are run:
+trim_blocks, lstrip_blocks, sandboxed, raise_exception ends the rendering ("text": null).
 """
 import hashlib
 import json
@@ -17,22 +16,16 @@ from pathlib import Path
 import jinja2
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
-HASHES = {
-    "llama-2-chat": "05627ba4d51b11a4",
-    "llama-3": "f0cfdc7e38736906",
-    "mistral-7b-0.2": "08906306b0ad184f",
-    "mistral-v1": "112bcafc796fd72e",
-    "mistral-7b-0.3": "cef30a75fd80a829",
-    "gemma-2": "20c9783ddc7bad25",
-    "gemma-7b-it-no-bos": "e8b8eb47333349c7",
-    "gemma-3": "6c40d21566178d44",
-    "granite-3.0": "3868f23d4972f42d",
-    "qwen2.5": "f99691cb55760c93",
-    "qwen2.5-coder": "95d30fb615b88395",
-}
-# Formats that are also used for files without a template, by the architecture; "think" says whether
-# thinking is switched on.
-FAMILIES = {"gemma-4": ("gemma4", (False, True)), "lfm2": ("lfm2", (False,))}
+# Template, architecture, and whether thinking is switched on.
+FAMILIES = [
+    ("gemma-3", "gemma3", False),
+    ("gemma-4", "gemma4", False),
+    ("gemma-4", "gemma4", True),
+    ("granite-3.0", "granite", False),
+    ("lfm2", "lfm2", False),
+    ("qwen2.5", "qwen2", False),
+    ("chatml", "qwen3", False),
+]
 SAY = [
     [("user", "Hi")],
     [("user", "Hi"), ("assistant", "Hello!"), ("user", "More, please.")],
@@ -65,10 +58,7 @@ def main():
     env = ImmutableSandboxedEnvironment(trim_blocks=True, lstrip_blocks=True)
     env.globals["raise_exception"] = refuse
     entries = []
-    tables = [(name, {"form": form}, False) for name, form in HASHES.items()]
-    tables += [(name, {"family": family}, think) for name, (family, ways) in FAMILIES.items()
-               for think in ways]
-    for name, key, think in tables:
+    for name, family, think in FAMILIES:
         text = (Path(sys.argv[1]) / f"{name}.jinja").read_text(encoding="utf-8")
         template = env.from_string(text)
         cases = []
@@ -83,7 +73,7 @@ def main():
                     said = None
                 cases.append({"turns": turns, "reply": reply, "text": said})
         entries.append({"template": name, "sha256": hashlib.sha256(text.encode()).hexdigest(),
-                        **key, "think": think, "cases": cases})
+                        "family": family, "think": think, "cases": cases})
     out = {"jinja2": jinja2.__version__, "templates": entries}
     Path("test/data/turns.json").write_text(json.dumps(out, ensure_ascii=False, indent=0) + "\n")
 

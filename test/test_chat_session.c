@@ -1,4 +1,5 @@
 /* Conversations through a session: what is queued, kept, taken back and refused. */
+#include "count_alloc.h"
 #include "edit_gguf.h"
 #include "run_model.h"
 
@@ -297,12 +298,68 @@ static void test_variables(void **state) {
     leave_room(&m);
 }
 
+/* Two turns and a conversation in JSON, with the n-th allocation of a session failing. */
+static int story(glim_session *s) {
+    glim_message user = {"user", "What is it?"};
+    glim_conversation c = {.messages = "[{\"role\": \"user\", \"content\": \"x\"}]",
+                           .tools = "[{\"name\": \"f\"}]",
+                           .variables = "{\"a\": 1}"};
+    glim_generation gen = glim_generation_default();
+    gen.max_tokens = 3;
+    const char *text;
+    size_t len;
+    int rc = glim_set_generation(s, &gen);
+    for (u32 i = 0; i < 2 && rc == 0; i++) {
+        rc = glim_chat(s, &user, 1);
+        while (rc == 0 || rc == GLIM_AGAIN)
+            rc = glim_next(s, &text, &len);
+        if (rc == GLIM_DONE) rc = 0;
+    }
+    if (rc == 0) rc = glim_converse(s, &c);
+    if (rc < 0) assert_int_equal(glim_session_error(s)->code, rc);
+    return rc;
+}
+
+static void test_no_memory(void **state) {
+    (void)state;
+    struct edit edit = {.key = "tokenizer.chat_template", .as = EDIT_STR, .s = FORGETS};
+    struct temp file = edit_gguf(MODEL, &edit, 1);
+    struct count_alloc c;
+    count_alloc_init(&c);
+    glim_engine_params ep = {.n_threads = 1, .alloc = c.alloc};
+    glim_engine *engine;
+    glim_model *model;
+    glim_session *session;
+    glim_err e = {0};
+    if (glim_engine_open(&engine, &ep, &e) || glim_model_open(&model, engine, file.path, &e))
+        fail_test("%s", e.msg);
+    if (glim_session_open(&session, model, &params, &e)) fail_test("%s", e.msg);
+    assert_int_equal(story(session), 0);
+    glim_session_close(session); /* the model's pool of pages has its size now */
+    u64 live = c.live, failed = 0;
+    for (u64 at = 1; at == 1 || failed; at++) {
+        if (glim_session_open(&session, model, &params, &e)) fail_test("%s", e.msg);
+        c.fail_at = c.calls + at;
+        c.once = at % 2;
+        failed = story(session) < 0;
+        if (failed) assert_int_equal(glim_session_error(session)->code, GLIM_NOMEM);
+        c.fail_at = 0;
+        if (failed && glim_rewind(session, 0) == 0) assert_int_equal(story(session), 0);
+        glim_session_close(session);
+        assert_int_equal(c.live, live);
+        assert_true(at < 5000);
+    }
+    glim_model_close(model);
+    glim_engine_close(engine);
+    temp_remove(&file);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_second_turn_keeps), cmocka_unit_test(test_template_forgets),
         cmocka_unit_test(test_turns_taken_back),  cmocka_unit_test(test_typed_marks),
         cmocka_unit_test(test_refusals),          cmocka_unit_test(test_going_on),
-        cmocka_unit_test(test_variables),
+        cmocka_unit_test(test_variables),         cmocka_unit_test(test_no_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,13 +1,9 @@
-/* Code points, the streaming detokenizer, stop strings, and turns against Jinja2's rendering. */
+/* Code points, the streaming detokenizer, stop strings. */
 #include "load_gguf.h"
 
-#include "text/chatml.h"
 #include "text/stop.h"
-#include "text/turns.h"
 #include "text/unicode.h"
 #include "text/utf8.h"
-
-#include <jansson.h>
 
 static struct str text_of(const char *s) {
     return (struct str){s, strlen(s)};
@@ -269,156 +265,11 @@ static void test_stop_shows_at_once(void **state) {
     arena_free(&arena);
 }
 
-/* ---- Turns ----------------------------------------------------------------------------------- */
-
-/* A vocabulary with ChatML's marks, of the kind given for the end mark, and a template. */
-static void build_chat(struct build *b, const char *template, u32 end_kind) {
-    static const char *const tokens[] = {"<|im_start|>", "<|im_end|>", "a"};
-    const u32 kinds[] = {VOCAB_CONTROL, end_kind, VOCAB_NORMAL};
-    build_head(b, 3, 0, template ? 9 : 8);
-    build_kv_str(b, "general.architecture", "llama");
-    build_kv_str(b, "general.name", "Tiny");
-    build_kv_str(b, "tokenizer.ggml.model", "gpt2");
-    build_kv_str(b, "tokenizer.ggml.pre", "smollm");
-    build_kv_u32(b, "tokenizer.ggml.bos_token_id", 0);
-    build_kv_array(b, "tokenizer.ggml.tokens", GGUF_STR, COUNT(tokens));
-    for (u32 i = 0; i < COUNT(tokens); i++)
-        build_str(b, tokens[i]);
-    build_kv_array(b, "tokenizer.ggml.token_type", GGUF_I32, COUNT(kinds));
-    for (u32 i = 0; i < COUNT(kinds); i++)
-        build_u32(b, kinds[i]);
-    if (template) build_kv_str(b, "tokenizer.chat_template", template);
-    build_kv_array(b, "tokenizer.ggml.merges", GGUF_STR, 0);
-}
-
-static void open_chat(struct load *l, struct vocab **v, const char *template, u32 end_kind) {
-    struct build b = {0};
-    build_chat(&b, template, end_kind);
-    build_pad(&b, 32);
-    assert_loads(l, &b);
-    if (vocab_open(v, &l->g, &l->arena, &l->e)) fail_test("%s", l->e.msg);
-}
-
-static void check_case(const struct turns *t, json_t *c) {
-    json_t *list = json_object_get(c, "turns");
-    struct turn turn[8];
-    struct vocab_span span[64];
-    u32 n = (u32)json_array_size(list);
-    assert_true(n > 0 && n <= COUNT(turn));
-    for (u32 i = 0; i < n; i++) {
-        json_t *pair = json_array_get(list, i);
-        turn[i].role = text_of(json_string_value(json_array_get(pair, 0)));
-        turn[i].text = text_of(json_string_value(json_array_get(pair, 1)));
-    }
-    u32 flags = json_is_true(json_object_get(c, "reply")) ? TURNS_REPLY : 0;
-    glim_err e = {0};
-    i64 n_spans = turns_spans(t, turn, n, flags, NULL, 0, &e);
-    assert_true(n_spans >= 0 && n_spans <= (i64)COUNT(span));
-    assert_int_equal(turns_spans(t, turn, n, flags, span, COUNT(span), &e), n_spans);
-    struct sink whole = {.n = 0};
-    u32 plain = 0;
-    for (i64 i = 0; i < n_spans; i++) {
-        sink_put(&whole, span[i].text);
-        plain += !span[i].control;
-    }
-    assert_string_equal(whole.p, json_string_value(json_object_get(c, "text")));
-    /* Roles and texts are plain, nothing else is (empty ones give no span). */
-    u32 said = 0;
-    for (u32 i = 0; i < n; i++)
-        said += (turn[i].role.n > 0) + (turn[i].text.n > 0);
-    assert_int_equal(plain, said);
-    /* Cut after any answer: the first part, then the rest as a continuation, is the same text. */
-    for (u32 cut = 1; cut + 1 < n; cut++) {
-        if (!str_is(turn[cut].role, "assistant")) continue;
-        for (u32 ended = 0; ended < 2; ended++) {
-            struct sink o = {.n = 0};
-            i64 k = turns_spans(t, turn, cut, TURNS_REPLY, span, COUNT(span), &e);
-            for (i64 i = 0; i < k; i++)
-                sink_put(&o, span[i].text);
-            sink_put(&o, turn[cut].text);
-            if (ended) sink_put(&o, text_of(CHATML_END));
-            k = turns_spans(t, turn + cut + 1, n - cut - 1,
-                            flags | TURNS_AFTER | (ended ? TURNS_ENDED : 0), span, COUNT(span), &e);
-            for (i64 i = 0; i < k; i++)
-                sink_put(&o, span[i].text);
-            assert_string_equal(o.p, whole.p);
-        }
-    }
-}
-
-static void test_turns_like_jinja(void **state) {
-    (void)state;
-    json_error_t error;
-    json_t *all = json_load_file("test/data/chatml.json", 0, &error);
-    if (!all) fail_test("%s", error.text);
-    u32 ours = 0, others = 0;
-    size_t i, k;
-    json_t *entry, *c;
-    json_array_foreach(all, i, entry) {
-        const char *template = json_string_value(json_object_get(entry, "template"));
-        bool is = json_is_true(json_object_get(entry, "ours"));
-        struct load l;
-        struct vocab *v;
-        struct turns *t;
-        open_chat(&l, &v, template, VOCAB_CONTROL);
-        int status = turns_open(&t, &l.g, v, &l.arena, &l.e);
-        if (status != (is ? 0 : GLIM_UNSUPPORTED)) {
-            fail_test("template %u: status %d, %s", (u32)i, status, l.e.msg);
-        }
-        if (is) {
-            assert_int_equal(turns_end(t), 1);
-            json_array_foreach(json_object_get(entry, "cases"), k, c) {
-                check_case(t, c);
-            }
-        } else {
-            assert_says(&l.e, "Tiny|--raw");
-        }
-        ours += is;
-        others += !is;
-        load_free(&l);
-    }
-    assert_true(ours >= 8 && others >= 16);
-    json_decref(all);
-}
-
-static void test_turns_refused(void **state) {
-    (void)state;
-    static const char chatml[] =
-        "{% for message in messages %}{{'<|im_start|>' + message['role'] + '\\n' + "
-        "message['content'] + '<|im_end|>' + '\\n'}}{% endfor %}{% if add_generation_prompt %}"
-        "{{ '<|im_start|>assistant\\n' }}{% endif %}";
-    struct load l;
-    struct vocab *v;
-    struct turns *t;
-    open_chat(&l, &v, NULL, VOCAB_CONTROL);
-    assert_int_equal(turns_open(&t, &l.g, v, &l.arena, &l.e), GLIM_UNSUPPORTED);
-    assert_says(&l.e, "'Tiny'|tokenizer.chat_template|--raw");
-    assert_null(t);
-    load_free(&l);
-    /* The marks must be control tokens, or text could not tell turns apart. */
-    open_chat(&l, &v, chatml, VOCAB_NORMAL);
-    assert_int_equal(turns_open(&t, &l.g, v, &l.arena, &l.e), GLIM_UNSUPPORTED);
-    assert_says(&l.e, "<|im_end|>|not a control token");
-    load_free(&l);
-    /* The quote is the first 60 bytes, cut between characters. */
-    char text[80];
-    memset(text, 'x', sizeof text);
-    memcpy(text + 59, "\u00e9", 2);
-    text[79] = 0;
-    open_chat(&l, &v, text, VOCAB_CONTROL);
-    assert_int_equal(turns_open(&t, &l.g, v, &l.arena, &l.e), GLIM_UNSUPPORTED);
-    text[59] = 0;
-    assert_says(&l.e, text);
-    assert_null(strstr(l.e.msg, "\u00e9"));
-    load_free(&l);
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_unicode_flags),         cmocka_unit_test(test_unicode_read),
         cmocka_unit_test(test_utf8_as_soon_as_whole), cmocka_unit_test(test_utf8_bad_bytes),
         cmocka_unit_test(test_stop_all_short_texts),  cmocka_unit_test(test_stop_shows_at_once),
-        cmocka_unit_test(test_turns_like_jinja),      cmocka_unit_test(test_turns_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

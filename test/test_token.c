@@ -3,7 +3,8 @@
 #include "small_vocab.h"
 
 #include "text/split.h"
-#include "text/turns.h"
+#include "text/chat.h"
+#include "text/style.h"
 
 /* ---- Other engines' ids ---------------------------------------------------------------------- */
 
@@ -48,6 +49,22 @@ static void test_cut_down_models(void **state) {
     }
 }
 
+/* One user's message through the model's own template. */
+static u64 chat_ids(struct load *l, const struct vocab *v, const char *text, i32 *ids, u64 cap) {
+    struct chat *chat;
+    struct jmem m;
+    struct vocab_span *span;
+    u64 n;
+    if (chat_open(&chat, &l->g, v, &l->arena, &l->e)) fail_test("%s", l->e.msg);
+    jmem_init(&m, &l->arena, chat_limit(0), CHAT_STEPS, &l->e);
+    struct chat_request r = {.messages = jval_list(&m, JLIST_LIST), .reply = true};
+    jlist_push(&m, r.messages.l, chat_message(&m, text_of("user"), jval_text(&m, text, false)));
+    if (chat_render(chat, &m, &r, &span, &n)) fail_test("%s", l->e.msg);
+    i64 count = vocab_encode_spans(v, span, n, VOCAB_BEGIN, ids, cap, &mem_libc, &l->e);
+    assert_true(count > 0 && count <= (i64)cap);
+    return (u64)count;
+}
+
 static void test_smollm2_reference(void **state) {
     (void)state;
     FILE *f = fopen(MODEL, "rb");
@@ -57,14 +74,8 @@ static void test_smollm2_reference(void **state) {
     struct vocab *v = open_vocab(&l, MODEL);
     assert_true(check_reference(v, "test/data/smollm2.tokens", NULL) > 200);
     /* The model's own turns: template text gives control tokens, typed marks do not. */
-    struct turns *t;
-    if (turns_open(&t, &l.g, v, &l.arena, &l.e)) fail_test("%s", l.e.msg);
-    const struct turn turn = {text_of("user"), text_of("<|im_end|>")};
-    struct vocab_span span[16];
-    u64 n = (u64)turns_spans(t, &turn, 1, TURNS_REPLY, span, COUNT(span), &l.e);
     i32 ids[128];
-    i64 count = vocab_encode_spans(v, span, n, VOCAB_BEGIN, ids, COUNT(ids), &mem_libc, &l.e);
-    assert_true(count > 0 && count <= (i64)COUNT(ids));
+    i64 count = (i64)chat_ids(&l, v, "<|im_end|>", ids, COUNT(ids));
     u32 starts = 0, ends = 0;
     for (i64 i = 0; i < count; i++) {
         starts += ids[i] == 1;
@@ -324,7 +335,8 @@ static void test_second_turn(void **state) {
     struct load l;
     struct vocab *v = open_vocab(&l, "test/data/smollm2-tokenizer.gguf");
     struct turns *t;
-    if (turns_open(&t, &l.g, v, &l.arena, &l.e)) fail_test("%s", l.e.msg);
+    const struct style *style = style_of_family(text_of("qwen3")); /* ChatML, as the model's own */
+    if (turns_open_style(&t, style, v, &l.arena, &l.e)) fail_test("%s", l.e.msg);
     const struct turn turn[] = {{text_of("user"), text_of("  Hi\n")},
                                 {text_of("assistant"), text_of("Hello.")},
                                 {text_of("user"), text_of("\n<|im_end|> again ")}};

@@ -1,17 +1,15 @@
-/* How models write turns: the formats that are built in, and the templates known to be them. */
+/* How families of models write turns, for files that bring no template. */
 #ifndef TEXT_STYLE_H
 #define TEXT_STYLE_H
 
 #include "base/base.h"
 
-/* In a style's texts: where the begin and the end token are written. */
+/* In a style's texts: where the begin token is written. */
 #define STYLE_BEGIN "\x01"
-#define STYLE_END   "\x02"
 
 enum style_system {
     STYLE_SYSTEM_TURN,   /* a system message is a turn like others */
     STYLE_SYSTEM_WITHIN, /* it goes into the first turn, between system[0] and system[1] */
-    STYLE_SYSTEM_NONE,   /* there is no place for it, or none that stays the same in later turns */
 };
 
 struct style {
@@ -29,26 +27,15 @@ struct style {
     const char *system_text[2];
     const char *default_system; /* said where a conversation brings none, or NULL */
     bool trim_user, trim_model; /* texts lose white space at both ends */
-    bool trim_within; /* a text that follows a system message loses it at its end only, and where
-                       * nothing is left system_text[1] loses it, too */
-    bool alternate;   /* user and other turns must take turns, as the template insists */
-    bool named_roles; /* only system, user and assistant are turns */
-    bool one_answer;  /* answers that follow each other would be one turn: refused */
-    bool drop_empty_system; /* a system message without text is no turn */
-    const char *think[2];   /* switches thinking on: before the system message's text, and as a turn
-                             * where there is none; NULL: there is no switch */
+    bool alternate;             /* user and other turns must take turns, as the template insists */
+    bool named_roles;           /* only system, user and assistant are turns */
+    bool one_answer;            /* answers that follow each other would be one turn: refused */
+    bool drop_empty_system;     /* a system message without text is no turn */
+    const char *think[2]; /* switches thinking on: before the system message's text, and as a turn
+                           * where there is none; NULL: there is no switch */
 };
 
-/* ChatML, for templates that chatml.c proves to be it. */
-extern const struct style style_chatml;
-
-/* The style of the template with that normal form, if it is one of those known, else NULL. */
-const struct style *style_find(struct str form);
-/* The same by the form's hash, which is how styles know templates. */
-u64 style_hash(struct str form);
-const struct style *style_by_hash(u64 hash);
-/* What models of that general.architecture are known to write where a file brings no template, or
- * NULL. */
+/* What models of that general.architecture are known to write, or NULL. */
 const struct style *style_of_family(struct str architecture);
 
 #endif

@@ -4,15 +4,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "text/chatml.h"
 #include "text/style.h"
 #include "text/unicode.h"
 
 struct turns {
     const struct style *style;
-    struct str begin, finish; /* texts of the begin and the end token; may be empty */
-    bool begin_first;         /* ChatML: the begin token's text comes first */
-    struct str system;        /* ChatML: said before a conversation without system message */
+    struct str begin; /* text of the begin token; may be empty */
     i32 end;
     char note[120]; /* see turns_note */
 };
@@ -53,14 +50,6 @@ static struct str template_text(const char *s) {
     return (struct str){s, strlen(s)};
 }
 
-static bool writes(const struct style *s, char mark) {
-    const char *texts[] = {s->start, s->user[0], s->user[1], s->model[0], s->model[1], s->reply};
-    for (size_t i = 0; i < COUNT(texts); i++) {
-        if (strchr(texts[i], mark)) return true;
-    }
-    return false;
-}
-
 int turns_open_style(struct turns **out, const struct style *style, const struct vocab *v,
                      struct arena *a, glim_err *e) {
     *out = NULL;
@@ -68,43 +57,19 @@ int turns_open_style(struct turns **out, const struct style *style, const struct
     if (!t) return fail(e, GLIM_NOMEM, "no memory for the turn format");
     t->style = style;
     t->begin = text_of_id(v, v->begin);
-    t->finish = text_of_id(v, v->end);
-    if (writes(style, STYLE_END[0]) && t->finish.n == 0) {
-        return fail(e, GLIM_UNSUPPORTED,
-                    "the chat template ends turns with the end token, but this vocabulary names "
-                    "none (tokenizer.ggml.eos_token_id); use --raw to send plain text");
-    }
     int status = 0;
     for (size_t i = 0; i < COUNT(style->marks) && style->marks[i] && status == 0; i++)
         status = need_control(v, template_text(style->marks[i]), &t->end, e);
     if (status) return status;
-    bool ends = style->end[0] == STYLE_END[0];
-    struct str end = ends ? t->finish : template_text(style->end);
-    status = need_control(v, end, &t->end, e);
+    status = need_control(v, template_text(style->end), &t->end, e);
     if (status == 0) *out = t;
     return status;
 }
 
-/* The format of a template, or GLIM_UNSUPPORTED. */
-static int open_form(struct turns **out, struct str form, const struct vocab *v, struct arena *a,
-                     glim_err *e) {
-    struct chatml c;
-    bool chatml = chatml_match(&c, form);
-    const struct style *style = chatml ? &style_chatml : style_find(form);
-    if (!style) return GLIM_NOT_FOUND;
-    int status = turns_open_style(out, style, v, a, e);
-    if (status || !chatml) return status;
-    (*out)->begin_first = c.begin;
-    (*out)->system = c.system;
-    if (c.system.n == 0) return 0;
-    (*out)->system.p = arena_text(a, c.system);
-    return (*out)->system.p ? 0 : fail(e, GLIM_NOMEM, "no memory for the system message");
-}
-
-/* Without a template: the turns that the model's family is known to write. */
-static int open_family(struct turns **out, const struct gguf *g, struct str name,
-                       const struct vocab *v, struct arena *a, glim_err *e) {
-    struct str family = {"", 0};
+int turns_open(struct turns **out, const struct gguf *g, const struct vocab *v, struct arena *a,
+               glim_err *e) {
+    *out = NULL;
+    struct str family = {"", 0}, name = beginning(model_name(g), 60);
     gguf_str(g, "general.architecture", &family, NULL);
     const struct style *style = style_of_family(family);
     if (!style) {
@@ -119,27 +84,6 @@ static int open_family(struct turns **out, const struct gguf *g, struct str name
              "the file has no chat template; turns are written as %s models have them",
              style->name);
     return 0;
-}
-
-int turns_open(struct turns **out, const struct gguf *g, const struct vocab *v, struct arena *a,
-               glim_err *e) {
-    *out = NULL;
-    struct str name = beginning(model_name(g), 60), template;
-    int status = gguf_str(g, "tokenizer.chat_template", &template, e);
-    if (status == GLIM_NOT_FOUND) return open_family(out, g, name, v, a, e);
-    if (status) return status;
-    struct template_form form;
-    status = template_normal(&form, template, a->alloc, e);
-    if (status < 0) return status;
-    status = status ? open_form(out, form.text, v, a, e) : GLIM_NOT_FOUND;
-    template_free(&form, a->alloc);
-    if (status) *out = NULL;
-    if (status != GLIM_NOT_FOUND) return status;
-    struct str quote = beginning(template, 60);
-    return fail(e, GLIM_UNSUPPORTED,
-                "the chat template of '%.*s' is not built in (ChatML and the known ones of Llama, "
-                "Mistral, Gemma and Granite are): \"%.*s\"; use --raw to send plain text",
-                STR(name), STR(quote));
 }
 
 /* ---- Spans ----------------------------------------------------------------------------------- */
@@ -157,13 +101,13 @@ static void put_span(struct span_list *l, struct str text, bool control) {
     l->n++;
 }
 
-/* Template text, with the begin and end tokens' texts in their places. */
+/* Template text, with the begin token's text in its place. */
 static void put_template(struct span_list *l, struct str s) {
     size_t done = 0;
     for (size_t i = 0; i <= s.n; i++) {
-        if (i < s.n && s.p[i] != STYLE_BEGIN[0] && s.p[i] != STYLE_END[0]) continue;
+        if (i < s.n && s.p[i] != STYLE_BEGIN[0]) continue;
         put_span(l, (struct str){s.p + done, i - done}, true);
-        if (i < s.n) put_span(l, s.p[i] == STYLE_BEGIN[0] ? l->t->begin : l->t->finish, true);
+        if (i < s.n) put_span(l, l->t->begin, true);
         done = i + 1;
     }
 }
@@ -208,13 +152,11 @@ static void put_turn(struct span_list *l, struct turn turn, const struct str *wi
         put_template(l, template_text(s->head[1]));
     }
     struct str text = turn.text;
-    if (model ? s->trim_model : s->trim_user) text = strip(text, !(within && s->trim_within), true);
+    if (model ? s->trim_model : s->trim_user) text = strip(text, true, true);
     if (within) {
-        struct str after = template_text(s->system_text[1]);
         put_template(l, template_text(s->system_text[0]));
         put_span(l, *within, false);
-        if (s->trim_within && text.n == 0) after = strip(after, false, true);
-        put_template(l, after);
+        put_template(l, template_text(s->system_text[1]));
     }
     put_template(l, template_text(before));
     put_span(l, text, false);
@@ -240,10 +182,10 @@ static int check_turn(const struct style *s, struct turn turn, u64 i, u64 place,
     bool system = str_is(turn.role, "system");
     struct str role = beginning(turn.role, 40);
     if (system && s->system != STYLE_SYSTEM_TURN) {
-        return fail(e, GLIM_ARG, "message %llu: the chat template (%s) takes %s",
-                    (unsigned long long)i, s->name,
-                    s->system == STYLE_SYSTEM_NONE ? "no system message"
-                                                   : "a system message only at the beginning");
+        return fail(e, GLIM_ARG,
+                    "message %llu: the chat template (%s) takes a system message only at the "
+                    "beginning",
+                    (unsigned long long)i, s->name);
     }
     if (s->named_roles && !user && !model && !system) {
         return fail(e, GLIM_ARG, "message %llu: the chat template (%s) has no role '%.*s'",
@@ -268,9 +210,7 @@ i64 turns_spans(const struct turns *t, const struct turn *turn, u64 n, u32 flags
     if (after) {
         put_close(&l, flags & TURNS_ENDED);
     } else {
-        if (t->begin_first) put_span(&l, t->begin, true);
         put_template(&l, template_text(s->start));
-        if (n && !has_system) put_span(&l, t->system, true);
         if (n && !has_system && s->default_system)
             put_template(&l, template_text(s->default_system));
         if (has_system && s->system == STYLE_SYSTEM_WITHIN) first = 1;

@@ -1,6 +1,5 @@
-/* Turns of a conversation as spans of text for the tokenizer: the seam behind which chat templates
- * are run. Built in are the formats of style.c, for templates that are proved (chatml.c) or known
- * (style_find) to be them. */
+/* Turns of a conversation as spans of text for the tokenizer, in the formats of style.c: for files
+ * that bring no template. */
 #ifndef TEXT_TURNS_H
 #define TEXT_TURNS_H
 
@@ -22,13 +21,11 @@ enum turns_flag {
 struct turns;
 struct style;
 
-/* Decides the format from the file's template, or without one from the model's family; *out lives
- * in a. GLIM_UNSUPPORTED: the template is not one that is built in, or there is none and the family
- * is not known (the message names the model, quotes the template's beginning and the way out);
- * never a guess. */
+/* The format of the model's family; *out lives in a. GLIM_UNSUPPORTED: it is not known (the message
+ * names the model and the way out). */
 int turns_open(struct turns **out, const struct gguf *g, const struct vocab *v, struct arena *a,
                glim_err *e);
-/* The format itself, whatever template there is. */
+/* That format. */
 int turns_open_style(struct turns **out, const struct style *style, const struct vocab *v,
                      struct arena *a, glim_err *e);
 
