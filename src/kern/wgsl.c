@@ -24,7 +24,6 @@ enum cut {
     CUT_ROWS,     /* one per row */
     CUT_WIDTH,    /* one per `width` columns of a row */
     CUT_HEADS,    /* one per head and row */
-    CUT_TOKENS,   /* GROUP rows each */
     CUT_MATMUL,
     CUT_EXPERT,
 };
@@ -50,7 +49,7 @@ static const struct {
     [OP_GEGLU_Q] = {"geglu_q", CUT_ROWS},
     [OP_CONV_STORE] = {"conv_store", CUT_ELEMENTS},
     [OP_CONV] = {"conv", CUT_ELEMENTS},
-    [OP_ROUTE] = {"route", CUT_TOKENS},
+    [OP_ROUTE] = {"route", CUT_ROWS},
     [OP_EXPERT] = {"expert", CUT_EXPERT},
     [OP_MIX] = {"mix", CUT_ELEMENTS},
     [OP_PICK] = {"pick", CUT_ELEMENTS},
@@ -72,8 +71,6 @@ u64 wgsl_groups(const struct wgsl_variant *v, const struct op *op, u32 rows, u32
         return rows * (cols / rms_norm_params(op).width);
     case CUT_HEADS:
         return rows * (cols / attend_params(op).head_dim);
-    case CUT_TOKENS:
-        return parts(rows, GROUP);
     case CUT_MATMUL:
         if (v->tile) return parts(piece_rows, TILE_N) * parts(rows, TILE_T);
         return parts(piece_rows, FEW_ROWS) * rows;

@@ -116,16 +116,19 @@ static void fill_params(const struct exec_gpu *x, const struct gpu_launch *l, u3
     assert(n <= PARAM_WORDS);
 }
 
-static bool is_due(const struct gpu_launch *l, u32 rows) {
-    return l->form == FORM_ONLY || (l->form == FORM_MANY) == (rows >= MANY_ROWS);
+/* Slots spread over the experts: it is the rows of one that make a tile worth its while. */
+static bool is_due(const struct gpu_launch *l, u32 rows, const struct weight *w) {
+    if (l->form == FORM_ONLY) return true;
+    u32 sharing = l->op->code == OP_EXPERT ? w->rows / expert_params(l->op).stride : 1;
+    return (l->form == FORM_MANY) == (rows / sharing >= MANY_ROWS);
 }
 
 static u64 groups_of(const struct exec_gpu *x, const struct gpu_launch *l, u32 t, u32 r) {
     const struct val *v = val_of(x, l->op->args[0]);
     u32 rows = rows_of(v, t, r);
-    if (rows == 0 || !is_due(l, rows)) return 0;
     u32 operand;
     const struct weight *w = matrix_of(x, l->op, &operand);
+    if (rows == 0 || !is_due(l, rows, w)) return 0;
     return wgsl_groups(&l->variant, l->op, rows, w ? w->rows : 0, l->piece_rows);
 }
 
