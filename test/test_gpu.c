@@ -142,6 +142,7 @@ static void adapters_are_listed(void **state) {
     for (int i = 0; i < n; i++) {
         const struct gpu_limits *l = &info[i].limits;
         assert_true(info[i].name[0] != 0);
+        assert_true(info[i].memory > 1 << 20);
         assert_true(l->binding >= gpu_floor.binding && l->buffer >= gpu_floor.buffer);
         assert_true(l->storage_buffers >= 8 && l->invocations >= 256);
         assert_true(i == 0 || info[i].software >= info[i - 1].software);

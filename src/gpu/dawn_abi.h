@@ -18,7 +18,7 @@ struct wg_chain {
     const struct wg_chain *next;
     u32 type;
 };
-enum { WG_TYPE_WGSL = 2, WG_TYPE_TOGGLES = 0x5000a };
+enum { WG_TYPE_WGSL = 2, WG_TYPE_HEAPS = 0x50013 };
 
 struct wg_future {
     u64 id;
@@ -46,7 +46,12 @@ enum { WG_ADAPTER_DISCRETE = 1, WG_ADAPTER_INTEGRATED, WG_ADAPTER_CPU };
 enum { WG_POWER_LOW = 1, WG_POWER_HIGH = 2 };
 enum { WG_LEVEL_CORE = 2 };
 
-enum { WG_TIMESTAMP_QUERY = 3, WG_SHADER_F16 = 10, WG_SUBGROUPS = 17 };
+enum {
+    WG_TIMESTAMP_QUERY = 3,
+    WG_SHADER_F16 = 10,
+    WG_SUBGROUPS = 17,
+    WG_MEMORY_HEAPS = 0x50015 /* Dawn's own */
+};
 
 enum {
     WG_MAP_READ = 1,
@@ -82,12 +87,11 @@ struct wg_adapter_info {
     struct wg_text vendor, architecture, device, description;
     u32 backend, kind, vendor_id, device_id, subgroup_min, subgroup_max;
 };
-struct wg_toggles {
+enum { WG_HEAP_DEVICE_LOCAL = 1 };
+struct wg_heaps { /* chained to wg_adapter_info */
     struct wg_chain chain;
-    size_t n_on;
-    const char *const *on;
-    size_t n_off;
-    const char *const *off;
+    size_t n;
+    const struct wg_heap { u64 properties, bytes; } * heaps;
 };
 struct wg_device_descriptor {
     const void *chain;
@@ -197,6 +201,7 @@ struct wg_query_descriptor {
       (void *, const struct wg_adapter_options *, struct wg_callback))                             \
     F(u32, AdapterGetInfo, (void *, struct wg_adapter_info *))                                     \
     F(void, AdapterInfoFreeMembers, (struct wg_adapter_info))                                      \
+    F(void, AdapterPropertiesMemoryHeapsFreeMembers, (struct wg_heaps))                            \
     F(u32, AdapterGetLimits, (void *, struct wg_limits *))                                         \
     F(u32, AdapterHasFeature, (void *, u32))                                                       \
     F(struct wg_future, AdapterRequestDevice,                                                      \

@@ -29,6 +29,7 @@ struct gpu_info {
     bool timestamps, shader_f16, subgroups;
     u32 subgroup_min, subgroup_max;
     u32 vendor_id, device_id;
+    u64 memory; /* bytes of its largest own heap, in all, used or not; 0: not known */
     struct gpu_limits limits;
 };
 

@@ -124,7 +124,15 @@ static void describe(const struct dawn *d, void *adapter, struct gpu_info *out) 
     struct wg_adapter_info info = {0};
     struct wg_limits limits = {0};
     *out = (struct gpu_info){.backend = "Vulkan"};
+    struct wg_heaps heaps = {.chain = {.type = WG_TYPE_HEAPS}};
+    bool has_heaps = d->AdapterHasFeature(adapter, WG_MEMORY_HEAPS);
+    if (has_heaps) info.chain = &heaps;
     d->AdapterGetInfo(adapter, &info);
+    for (size_t i = 0; i < heaps.n; i++) {
+        if (heaps.heaps[i].properties & WG_HEAP_DEVICE_LOCAL)
+            out->memory = at_least(out->memory, heaps.heaps[i].bytes);
+    }
+    if (has_heaps) d->AdapterPropertiesMemoryHeapsFreeMembers(heaps);
     text_to(out->name, sizeof out->name, info.device);
     text_to(out->vendor, sizeof out->vendor, info.vendor);
     text_to(out->driver, sizeof out->driver, info.description);

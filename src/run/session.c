@@ -13,6 +13,8 @@ enum { BUDGET_NS = 50 * 1000 * 1000 };
  * file into the process (how many pages Linux maps at once), so this and a pass bound them. */
 enum { DROP_ROWS = 256 };
 
+#define GIB(bytes) ((f64)(bytes) / (1 << 30))
+
 enum { DEFAULT_CTX = 8192, DEFAULT_BATCH = 512 };
 
 int loaded_open(struct loaded *l, struct engine *g, const char *path, glim_err *e) {
@@ -78,6 +80,22 @@ int session_plan(struct loaded *l, const glim_session_params *params, glim_plan 
     return rc;
 }
 
+/* Whether the GPU's memory can hold what the plan says; where it is not known, allocating tells. */
+static int fits_device(struct loaded *l, const glim_session_params *params, glim_err *e) {
+    glim_plan plan = {0};
+    if (!l->engine->device) return GLIM_OK;
+    const struct gpu_info *g = gpu_info(l->engine->device->gpu);
+    int rc = session_plan(l, params, &plan, e);
+    u64 weights = plan.weights + plan.tables, total = weights + plan.kv + plan.activations;
+    if (rc < 0 || g->memory == 0 || total <= g->memory) return rc;
+    return fail(
+        e, GLIM_NOMEM,
+        "%s needs %.1f GiB on the GPU (%.1f of weights, %.1f of cache, %.1f of activations), "
+        "which has %.1f; use --device cpu, a smaller context (-c) or model",
+        l->model.name, GIB(total), GIB(weights), GIB(plan.kv), GIB(plan.activations),
+        GIB(g->memory));
+}
+
 static int allocate(struct session *s, const glim_session_params *p, glim_err *e) {
     struct loaded *l = s->loaded;
     struct arena *a = &s->arena;
@@ -117,7 +135,8 @@ int session_open(struct session *s, struct loaded *l, const glim_session_params 
                           .vocab = l->model.hp.vocab,
                           .budget_ns = BUDGET_NS};
     arena_init(&s->arena, &l->engine->alloc);
-    rc = allocate(s, &p, e);
+    rc = fits_device(l, params, e);
+    if (rc == GLIM_OK) rc = allocate(s, &p, e);
     if (rc < 0) {
         session_close(s);
         return rc;

@@ -35,7 +35,9 @@ const char *devices_library(void) {
 
 static void put_gpu(u32 i, const struct gpu_info *g) {
     printf("gpu:%u  %s%s\n", i, g->name, g->software ? " (software: slower than cpu)" : "");
-    printf("       driver %s, %s\n", g->driver, g->backend);
+    printf("       driver %s, %s", g->driver, g->backend);
+    if (g->memory) printf(", %s of memory", format_size(g->memory).s);
+    printf("\n");
     printf("       features:%s%s%s%s", g->shader_f16 ? " shader-f16" : "",
            g->subgroups ? " subgroups" : "", g->timestamps ? " timestamp-query" : "",
            g->shader_f16 || g->subgroups || g->timestamps ? "" : " none");
@@ -70,15 +72,15 @@ static json_t *gpu_json(u32 i, const struct gpu_info *g) {
     const struct gpu_limits *l = &g->limits;
     snprintf(device, sizeof device, "gpu:%u", i);
     return json_pack(
-        "{s:s, s:s, s:s, s:s, s:s, s:b, s:b, s:b, s:b, s:i, s:i, s:{s:I, s:I, s:i, s:i, "
+        "{s:s, s:s, s:s, s:s, s:s, s:I, s:b, s:b, s:b, s:b, s:i, s:i, s:{s:I, s:I, s:i, s:i, "
         "s:i, s:i}}",
         "device", device, "name", g->name, "vendor", g->vendor, "driver", g->driver, "backend",
-        g->backend, "software", g->software, "shader_f16", g->shader_f16, "subgroups", g->subgroups,
-        "timestamps", g->timestamps, "subgroup_min", (int)g->subgroup_min, "subgroup_max",
-        (int)g->subgroup_max, "limits", "buffer_bytes", (json_int_t)l->buffer, "binding_bytes",
-        (json_int_t)l->binding, "storage_buffers", (int)l->storage_buffers, "invocations",
-        (int)l->invocations, "workgroup_bytes", (int)l->workgroup_bytes, "groups_per_dimension",
-        (int)l->groups_per_dimension);
+        g->backend, "memory_bytes", (json_int_t)g->memory, "software", g->software, "shader_f16",
+        g->shader_f16, "subgroups", g->subgroups, "timestamps", g->timestamps, "subgroup_min",
+        (int)g->subgroup_min, "subgroup_max", (int)g->subgroup_max, "limits", "buffer_bytes",
+        (json_int_t)l->buffer, "binding_bytes", (json_int_t)l->binding, "storage_buffers",
+        (int)l->storage_buffers, "invocations", (int)l->invocations, "workgroup_bytes",
+        (int)l->workgroup_bytes, "groups_per_dimension", (int)l->groups_per_dimension);
 }
 
 static int put_json(const struct gpu_info *gpus, u32 n, const glim_err *why) {
