@@ -328,7 +328,7 @@ static void test_no_memory(void **state) {
     count_alloc_init(&c);
     glim_engine_params ep = {.n_threads = 1, .alloc = c.alloc};
     glim_engine *engine;
-    glim_model *model;
+    glim_model *model = NULL;
     glim_session *session;
     glim_err e = {0};
     if (glim_engine_open(&engine, &ep, &e) || glim_model_open(&model, engine, file.path, &e))
