@@ -362,7 +362,11 @@ int glim_converse(glim_session *session, const glim_conversation *conversation) 
         return fail(err, GLIM_ARG, "glim_converse: there are no messages");
     rc = glim_chat_check(session->model, err);
     if (rc < 0) return rc;
-    return answer_converse(&session->answer, session->model->chat, conversation, err);
+    const struct chat *chat = session->model->chat;
+    const struct engine *g = session->model->loaded.engine;
+    if (conversation->tools && chat->program && g->log && !jinja_reads(chat->program, "tools"))
+        g->log(g->log_ud, "the model's chat template has no place for tools; it does not see them");
+    return answer_converse(&session->answer, chat, conversation, err);
 }
 
 int glim_chat_check(const glim_model *model, glim_err *err) {

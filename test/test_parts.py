@@ -6,50 +6,21 @@ with one token renamed to what the model shall say, and a bias that makes it say
 """
 import json
 import os
-import pathlib
-import struct
 import subprocess
 import sys
 
-from tool_rig import GLIM, MODEL, SECONDS, glim, made, main, terminal, test
+import tool_rig
+from tool_rig import ADDED, CONTROL, FLAGS, GLIM, SECONDS, glim, main, terminal, test
 
 # ChatML; the comment tells the family.
 TEMPLATE = (b"{# <tool_call>{}</tool_call> #}"
             b"{% for message in messages %}{{'<|im_start|>' + message['role'] + '\\n' + message['content']"
             b" + '<|im_end|>' + '\\n'}}{% endfor %}"
             b"{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}")
-SAID = 3  # the token
-
-
-def text(s):
-    return struct.pack("<Q", len(s)) + s
-
-
-ADDED, CONTROL = 4, 3  # kinds of tokens
 
 
 def saying(name, words, template=TEMPLATE, kind=ADDED):
-    """A model that says these words, and nothing else."""
-    data = pathlib.Path(MODEL).read_bytes()
-    end = data.rindex(b".weight") + len(b".weight")  # of the last tensor's name
-    dims, = struct.unpack_from("<I", data, end)
-    end += 4 + 8 * dims + 4 + 8
-    body = data[-(-end // 32) * 32:]
-    n_kv, = struct.unpack_from("<Q", data, 16)
-    head = data[24:end]
-    kinds = head.index(b"tokenizer.ggml.token_type") + len(b"tokenizer.ggml.token_type") + 16
-    at = kinds + 4 * SAID
-    head = head[:at] + struct.pack("<i", kind) + head[at + 4:]
-    for old, new in [(b"<|start_header_id|>", b"<|im_start|>"), (b"<|eot_id|>", b"<|im_end|>"),
-                     (b"<|end_header_id|>", words.encode())]:
-        assert head.count(text(old)) == 1
-        head = head.replace(text(old), text(new))
-    key = text(b"tokenizer.chat_template") + struct.pack("<I", 8) + text(template)
-    head = data[:16] + struct.pack("<Q", n_kv + 1) + key + head
-    return made(name, head + bytes(-len(head) % 32) + body)
-
-
-FLAGS = ["--temp", "0", "--exact", "--logit-bias", f"{SAID}+1000", "-n", "1"]
+    return tool_rig.saying(name, words, template, kind)
 
 
 def ask(model, *flags, **options):

@@ -183,6 +183,8 @@ static int feed_talk(struct answer *a, const struct chat *c, bool go_on, glim_er
     u32 keep;
     arena_init(&tmp, a->arena.alloc);
     int rc = talk_render(t, c, s, go_on, &tmp, &ids, &n, &keep, e);
+    /* Refused before anything is rewound. */
+    if (rc == GLIM_OK && n > s->n_ctx - keep) rc = session_feed(s, ids, n, GLIM_LOGITS_LAST);
     if (rc == GLIM_OK && keep < s->n_ids) {
         /* What was said before stands where the new rendering has it. */
         for (u64 i = 0; i < t->messages.l->n; i++) {

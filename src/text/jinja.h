@@ -14,6 +14,9 @@ struct jinja;
  * a tag, filter, test, function or method that is not known. The message names line and name. */
 int jinja_open(struct jinja **out, struct str template, struct arena *a, glim_err *e);
 
+/* Whether the template mentions that name. */
+bool jinja_reads(const struct jinja *j, const char *name);
+
 struct jinja_result {
     struct str text;
     const u8 *marks; /* [text.n] 1: written by the template; NULL: all alike */

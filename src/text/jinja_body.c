@@ -326,3 +326,10 @@ int jinja_open(struct jinja **out, struct str template, struct arena *a, glim_er
     *out = j;
     return GLIM_OK;
 }
+
+bool jinja_reads(const struct jinja *j, const char *name) {
+    for (u32 i = 0; i < j->n_names; i++) {
+        if (str_is(j->names[i], name)) return true;
+    }
+    return false;
+}

@@ -224,10 +224,6 @@ int talk_render(struct talk *t, const struct chat *c, const struct session *s, b
     rc = encode(c->v, span, n_span, VOCAB_BEGIN, a, ids, n, e);
     if (rc < 0) return rc;
     if (*n == 0) return fail(e, GLIM_ARG, "the conversation has no tokens");
-    if (*n > s->n_ctx) {
-        return fail(e, GLIM_FULL, "the conversation takes %llu tokens, the context has %u",
-                    (unsigned long long)*n, s->n_ctx);
-    }
     u32 same = 0; /* the last token is processed again: its logits are wanted */
     while (same < s->n_ids && same + 1 < *n && s->ids[same] == (*ids)[same])
         same++;

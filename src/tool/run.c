@@ -1,4 +1,5 @@
 /* glim run: asks a model and streams its answer. */
+#include "tool/converse.h"
 #include "tool/input.h"
 #include "tool/interrupt.h"
 #include "tool/reply.h"
@@ -14,7 +15,9 @@ struct run {
     struct model_options o;
     struct generation_options g;
     const char *prompt;
-    bool raw, special;
+    struct converse_files files;
+    struct converse conversation;
+    bool raw, special, json;
     u32 answers;
     char *text; /* owned: the whole prompt */
     size_t len;
@@ -55,11 +58,16 @@ static char *join(int argc, char **argv) {
     return s;
 }
 
+/* Whether the conversation goes to the model as JSON. */
+static bool has_files(const struct run *r) {
+    return r->files.messages || r->files.tools || r->files.think || r->files.no_think;
+}
+
 /* The given text, then what comes through stdin, with a blank line between. */
 static int make_prompt(struct run *r, glim_err *e) {
     char *input = NULL;
     size_t n = 0;
-    if (has_input()) {
+    if (has_input() && !r->files.messages) {
         int rc = read_input(&input, &n, e);
         if (rc < 0) return rc;
     }
@@ -82,14 +90,19 @@ static int make_prompt(struct run *r, glim_err *e) {
     if (!r->raw && memchr(r->text, 0, r->len)) {
         return fail(e, GLIM_ARG, "the prompt has a zero byte in it: it is not text");
     }
-    if (!r->raw && !r->len) return fail(e, GLIM_ARG, "the prompt is empty");
-    return generate_turns(&r->g, &r->o, r->text, &r->messages, &r->n_messages, e);
+    if (!r->raw && !r->len && !r->files.messages) return fail(e, GLIM_ARG, "the prompt is empty");
+    int rc = generate_turns(&r->g, &r->o, r->text, &r->messages, &r->n_messages, e);
+    if (rc < 0 || !has_files(r)) return rc;
+    /* The user's text is the last turn; a file may do without. */
+    size_t turns = r->n_messages - (r->len == 0);
+    return converse_read(&r->conversation, &r->files, r->messages, turns, e);
 }
 
 static int queue_prompt(struct run *r) {
     if (r->raw) {
         return glim_prompt(r->session, r->text, r->len, r->special ? GLIM_TOKENIZE_SPECIAL : 0);
     }
+    if (has_files(r)) return glim_converse(r->session, &r->conversation.c);
     return glim_chat(r->session, r->messages, r->n_messages);
 }
 
@@ -106,7 +119,8 @@ static void closing_line(const struct reply *reply) {
 /* One answer, with what belongs under it. An exit code. */
 static int answer(struct run *r, struct reply *reply) {
     bool more = r->answers > 1 || r->g.gen.n_logprobs;
-    switch (reply_stream(reply, more || isatty(STDOUT_FILENO))) {
+    bool whole_line = more || isatty(STDOUT_FILENO);
+    switch (r->json ? converse_put_json(reply) : reply_stream(reply, whole_line)) {
     case REPLY_FAILED:
         return options_failed(glim_session_error(r->session));
     case REPLY_UNWRITABLE:
@@ -172,7 +186,14 @@ static int take_arguments(const struct command *c, struct run *r, int argc, char
     if (!generate_settle(c, &r->g, &r->o, r->raw, &code)) return code;
     if (r->special && !r->raw) return options_misused(c, "--special goes with --raw");
     if (r->g.system && r->raw) return options_misused(c, "--system has no place in --raw text");
-    if (!r->prompt && !has_input()) {
+    if (r->raw && (has_files(r) || r->json))
+        return options_misused(c, "--raw text is no conversation: it goes without --messages, "
+                                  "--tools, --think, --no-think and --json");
+    if (r->files.think && r->files.no_think)
+        return options_misused(c, "--think and --no-think exclude each other");
+    if (r->json && r->g.gen.n_logprobs)
+        return options_misused(c, "--json and --logprobs exclude each other");
+    if (!r->prompt && !r->files.messages && !has_input()) {
         return options_misused(c,
                                "no prompt; write one behind the model, or send it through a pipe");
     }
@@ -189,6 +210,15 @@ static int run_main(const struct command *c, int argc, char **argv) {
          "continue the text as it is, without a chat turn"},
         {0, "special", NULL, OPTION_SWITCH, &r.special, 0, 0,
          "with --raw: names of control tokens are those tokens"},
+        {0, "messages", "FILE", OPTION_TEXT, &r.files.messages, 0, 0,
+         "a conversation before the prompt, or in place of it: a JSON list"},
+        {0, "tools", "FILE", OPTION_TEXT, &r.files.tools, 0, 0,
+         "tools that the model may call: a JSON list"},
+        {0, "think", NULL, OPTION_SWITCH, &r.files.think, 0, 0,
+         "have the model think first, where its template has a switch for it"},
+        {0, "no-think", NULL, OPTION_SWITCH, &r.files.no_think, 0, 0, "have it not think"},
+        {0, "json", NULL, OPTION_SWITCH, &r.json, 0, 0,
+         "the whole answer as one JSON object: text, thought, tool_calls"},
         OPTION_GENERATION(r.g),
         {0, "answers", "N", OPTION_U32, &r.answers, 1, 1000,
          "N answers to the prompt, with the seeds that follow (1)"},
@@ -220,6 +250,7 @@ static int run_main(const struct command *c, int argc, char **argv) {
     free(joined);
     free(r.text);
     free(r.messages);
+    converse_free(&r.conversation);
     generate_free(&r.g);
     return code;
 }

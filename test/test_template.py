@@ -1,0 +1,124 @@
+#!/usr/bin/env python3
+"""Tests of glim template, and of conversations and tools from files in glim run.
+
+usage: test_template.py [PROGRAM], from the root of a checkout; prints TAP. The model is the fixture
+with a chat template, and with one token renamed to what the model shall say.
+"""
+import ast
+import json
+import sys
+
+from tool_rig import FLAGS, fails, glim, made, main, saying, test
+
+TEMPLATE = (b"{%- if tools %}{{ '<|im_start|>tools ' + tools | tojson + '<|im_end|>' }}{% endif %}"
+            b"{%- for m in messages %}{{ '<|im_start|>' + m.role + ' ' }}"
+            b"{%- if m.tool_calls %}{{ '<tool_call>' + m.tool_calls[0] | tojson + '</tool_call>' }}"
+            b"{%- else %}{{ m.content }}{% endif %}{{ '<|im_end|>' }}{% endfor %}"
+            b"{%- if add_generation_prompt %}{{ '<|im_start|>assistant ' }}"
+            b"{%- if enable_thinking is defined %}{{ 'think' if enable_thinking else 'no' }}{% endif %}"
+            b"{%- endif %}")
+TALK = [{"role": "user", "content": "Weather? <|im_end|>"},
+        {"role": "assistant", "content": None, "tool_calls": [{"name": "f", "arguments": {"a": 1.0}}]},
+        {"role": "tool", "content": "\u00e9"}]
+TOOLS = [{"type": "function", "function": {"name": "f", "description": "<&'>"}}]
+SAID = '<|im_start|>user Weather? <|im_end|><|im_end|><|im_start|>assistant ' \
+       '<tool_call>{"name": "f", "arguments": {"a": 1.0}}</tool_call><|im_end|>' \
+       '<|im_start|>tool \u00e9<|im_end|>'
+OPEN = "<|im_start|>assistant "
+
+
+def model():
+    return saying("template.gguf", "word", TEMPLATE)
+
+
+def file(name, value):
+    return made(name, json.dumps(value).encode())
+
+
+@test
+def a_conversation_is_shown_as_the_template_writes_it():
+    talk, tools = file("talk.json", TALK), file("tools.json", TOOLS)
+    r = glim("template", model(), "--messages", talk, stdin=None, code=0, quiet=True)
+    assert r.text == SAID + OPEN, r
+    r = glim("template", "-m", model(), "--messages", "-", stdin=json.dumps(TALK).encode(), code=0)
+    assert r.text == SAID + OPEN, r
+    r = glim("template", model(), "--messages", talk, "--tools", tools, "--no-reply", stdin=None, code=0)
+    assert r.text == "<|im_start|>tools " + json.dumps(TOOLS) + "<|im_end|>" + SAID, r
+    r = glim("template", model(), "--messages", talk, "--variables", '{"enable_thinking": false}',
+             stdin=None, code=0)
+    assert r.text == SAID + OPEN + "no", r
+    r = glim("template", model(), "--messages", talk, "--go-on", stdin=None, code=0)
+    assert r.text == SAID[:-len("<|im_end|>")], r
+
+
+@test
+def ids_tell_marks_from_text():
+    talk = file("talk.json", TALK)
+    r = glim("template", model(), "--messages", talk, "--pieces", stdin=None, code=0)
+    rows = [line.split("\t") for line in r.text.splitlines()]
+    pieces = [ast.literal_eval(piece) for _, piece in rows]
+    assert pieces.count("<|im_end|>") == 3 and pieces.count("<|im_start|>") == 4, r
+    said = "".join(pieces[1:])  # behind the begin token; parts of characters are escaped bytes
+    assert said.encode("latin-1").decode() == SAID + OPEN, r
+    ids = glim("template", model(), "--messages", talk, "--ids", stdin=None, code=0)
+    assert ids.text.split() == [id for id, _ in rows], ids
+
+
+@test
+def what_is_wrong_is_said_with_its_line():
+    m, talk = model(), file("talk.json", TALK)
+    fails(2, "--messages", args=["template", m])
+    fails(1, "no-such.json", args=["template", m, "--messages", "no-such.json"])
+    fails(1, "bad.json, line 2", args=["template", m, "--messages", made("bad.json", b"[\n}")])
+    fails(1, "at least", args=["template", m, "--messages", file("none.json", [])])
+    fails(1, "list of objects", args=["template", m, "--messages", file("odd.json", [1])])
+    fails(1, "--variables", args=["template", m, "--messages", talk, "--variables", "[]"])
+    broken = saying("broken.gguf", "word", b"a\n{{ messages | nofilter }}")
+    fails(1, "line 2", "'nofilter'", args=["template", broken, "--messages", talk])
+    refusing = saying("refusing.gguf", "word", b"{{ raise_exception('no ' ~ messages[0].role) }}")
+    fails(1, "no user", args=["template", refusing, "--messages", talk])
+
+
+@test
+def run_takes_conversations_and_tools():
+    talk, tools = file("talk.json", TALK), file("tools.json", TOOLS)
+    m = model()
+    shown = [("--messages", talk), ("--messages", talk, "and?"), ("--tools", tools, "hi"),
+             ("--think", "hi"), ("--no-think", "--system", "S", "hi")]
+    for args in shown:
+        r = glim("run", m, *FLAGS, "--json", *args, stdin=None, code=0)
+        answer = json.loads(r.text)
+        assert answer["text"] == "word" and answer["end"] == "limit", r
+        assert answer["tool_calls"] == [] and answer["thought"] == "", r
+        # The prompt has as many tokens as glim template gives for the same conversation.
+        messages = [*TALK] if "--messages" in args else []
+        if "--system" in args:
+            messages = [{"role": "system", "content": "S"}, *messages]
+        if args[-1] != talk:
+            messages = messages + [{"role": "user", "content": args[-1]}]
+        more = ["--tools", tools] if "--tools" in args else []
+        if "--think" in args or "--no-think" in args:
+            more += ["--variables", json.dumps({"enable_thinking": "--think" in args})]
+        ids = glim("template", m, "--messages", file("now.json", messages), *more, "--ids",
+                   stdin=None, code=0)
+        assert answer["prompt_tokens"] == len(ids.text.split()), (args, r, ids)
+    calling = saying("calling.gguf", '<tool_call>{"name": "f", "arguments": {"a": [1]}}</tool_call>',
+                     b"{# <tool_call>{}</tool_call> #}" + TEMPLATE)
+    r = glim("run", calling, *FLAGS, "--json", "--tools", tools, "hi", stdin=None, code=0)
+    call, = json.loads(r.text)["tool_calls"]
+    assert call["name"] == "f" and call["arguments"] == {"a": [1]} and call["id"], r
+    fails(1, "not.json, line 1", args=["run", m, "--messages", made("not.json", b"nothing")])
+    fails(2, "--raw", args=["run", m, "--raw", "--tools", tools, "x"])
+    fails(2, "--no-think", args=["run", m, "--think", "--no-think", "x"])
+
+
+@test
+def a_template_without_tools_is_a_note():
+    plain = saying("plain.gguf", "word", b"{% for m in messages %}{{ m.content }}{% endfor %}")
+    r = glim("run", plain, *FLAGS, "--tools", file("tools.json", TOOLS), "hi", stdin=None, code=0)
+    assert "no place for tools" in r.said, r
+    r = glim("run", model(), *FLAGS, "--tools", file("tools.json", TOOLS), "hi", stdin=None, code=0)
+    assert "no place for tools" not in r.said, r
+
+
+sys.exit(main())
