@@ -18,6 +18,7 @@ struct glim_model {
     struct vocab *vocab;       /* NULL: vocab_err says why; only text functions need it */
     struct chat *chat;         /* NULL: chat_err says why; only glim_chat needs it */
     enum stream_family family; /* how its answers mark thoughts and calls */
+    bool noted;                /* what chat is was told */
     glim_err vocab_err, chat_err;
     struct sample_meta sampling;
 };
@@ -92,9 +93,6 @@ static int open_text(glim_model *m, glim_err *err) {
         stream_family_of(template, (struct str){model->arch->name, strlen(model->arch->name)});
     rc = chat_open(&m->chat, &model->gguf, m->vocab, &m->arena, &m->chat_err);
     if (rc < 0) m->chat = NULL;
-    const struct engine *g = m->loaded.engine;
-    const char *note = m->chat && m->chat->turns ? turns_note(m->chat->turns) : NULL;
-    if (note && g->log) g->log(g->log_ud, note);
     return rc == GLIM_NOMEM ? fail(err, rc, "%s", m->chat_err.msg) : GLIM_OK;
 }
 
@@ -344,6 +342,15 @@ int glim_prompt(glim_session *session, const char *text, size_t len, unsigned fl
     return answer_prompt(&session->answer, (struct str){text, len}, f, err);
 }
 
+/* Says once that turns are the family's where they are written. */
+static const struct chat *noted_chat(glim_model *m) {
+    const struct engine *g = m->loaded.engine;
+    const char *note = m->chat->turns ? turns_note(m->chat->turns) : NULL;
+    if (note && g->log && !m->noted) g->log(g->log_ud, note);
+    m->noted = true;
+    return m->chat;
+}
+
 int glim_chat(glim_session *session, const glim_message *messages, size_t n) {
     int rc = enter_text(session);
     if (rc < 0) return rc;
@@ -351,7 +358,7 @@ int glim_chat(glim_session *session, const glim_message *messages, size_t n) {
     if (!messages || n == 0) return fail(err, GLIM_ARG, "glim_chat: there are no messages");
     rc = glim_chat_check(session->model, err);
     if (rc < 0) return rc;
-    return answer_chat(&session->answer, session->model->chat, messages, n, err);
+    return answer_chat(&session->answer, noted_chat(session->model), messages, n, err);
 }
 
 int glim_converse(glim_session *session, const glim_conversation *conversation) {
@@ -362,7 +369,7 @@ int glim_converse(glim_session *session, const glim_conversation *conversation) 
         return fail(err, GLIM_ARG, "glim_converse: there are no messages");
     rc = glim_chat_check(session->model, err);
     if (rc < 0) return rc;
-    const struct chat *chat = session->model->chat;
+    const struct chat *chat = noted_chat(session->model);
     const struct engine *g = session->model->loaded.engine;
     if (conversation->tools && chat->program && g->log && !jinja_reads(chat->program, "tools"))
         g->log(g->log_ud, "the model's chat template has no place for tools; it does not see them");
