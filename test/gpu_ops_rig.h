@@ -19,15 +19,17 @@
 
 /* ---- Devices --------------------------------------------------------------------------------- */
 
-enum { ON_DEVICE, ON_FLOOR, ON_TINY, ON_COUNT };
-static const char *const rig_names[] = {"device", "floor", "tiny"};
-/* A binding of 4 MiB holds the caches of the attention cases; matrices that are to be split are run
- * with rig_binding lowered. */
+enum { ON_DEVICE, ON_FLOOR, ON_TINY, ON_SPLIT, ON_COUNT };
+static const char *const rig_names[] = {"device", "floor", "tiny", "split"};
+/* Tiny bindings still hold the caches of the attention cases, and those of split the activations of
+ * the products whose matrices are to be cut into pieces. */
 static const struct gpu_choice rig_choices[] = {
     [ON_DEVICE] = {0},
     [ON_FLOOR] = {.floor = true},
     [ON_TINY] = {.floor = true,
                  .at_most = {.groups_per_dimension = 3, .staging = 64, .binding = 4 << 20}},
+    [ON_SPLIT] = {.floor = true,
+                  .at_most = {.groups_per_dimension = 3, .staging = 4096, .binding = 40 << 10}},
 };
 static struct device *rig_devices[ON_COUNT];
 
@@ -177,16 +179,16 @@ static inline f64 run_at(const struct op_run *o, struct ref r, u32 i, u32 col) {
     return (f64)((const f32 *)run_row(o, r, i))[col];
 }
 
-/* All activations, from the device. */
-static inline void read_memory(struct op_run *o, u8 *to) {
+/* The first n bytes of a buffer of the run's device. */
+static inline void read_buffer(const struct op_run *o, const struct gpu_buffer *b, void *to,
+                               u64 n) {
     struct gpu *g = o->x.device->gpu;
     struct gpu_buffer back;
     const void *bytes;
     glim_err e = {0};
-    u64 n = o->prog.bytes;
     int rc = gpu_buffer_init(g, &back, n, GPU_READBACK, "back", &e);
     if (rc == GLIM_OK) {
-        gpu_copy(g, &o->x.memory, 0, &back, 0, n);
+        gpu_copy(g, b, 0, &back, 0, n);
         rc = gpu_submit(g, &e);
     }
     if (rc == GLIM_OK) rc = gpu_read_begin(g, &back, n, &e);
@@ -231,7 +233,7 @@ static inline void run_pass(struct op_run *o, u32 t, u32 r) {
     while (rc == GLIM_OK && (rc = exec_gpu_run(&o->x, &o->step, UINT64_MAX / 4, &e)) == GLIM_AGAIN)
         rc = GLIM_OK;
     if (rc < 0) fail_test("%s: %s", o->where, e.msg);
-    read_memory(o, o->memory);
+    read_buffer(o, &o->x.memory, o->memory, o->prog.bytes);
     accept_outputs(o, before);
     for (u64 i = 0; i < o->prog.bytes; i++) {
         if (before[i] == o->memory[i]) continue;
@@ -247,6 +249,19 @@ static inline void run_end(struct op_run *o) {
     arena_free(&o->arena);
 }
 
+/* Fills the cache's layers with NaN, in both formats: reading what was not stored would show. */
+static inline void run_poison(struct op_run *o) {
+    for (u32 i = 0; i < o->x.n_caches; i++) {
+        const struct gpu_buffer *b = &o->x.caches[i];
+        u8 *bytes = malloc(b->bytes);
+        glim_err e = {0};
+        assert_non_null(bytes);
+        memset(bytes, 0xff, b->bytes);
+        if (gpu_write(o->x.device->gpu, b, 0, bytes, b->bytes, &e)) fail_test("%s", e.msg);
+        free(bytes);
+    }
+}
+
 /* The most workgroups that a dispatch of the last pass had. */
 static inline u32 run_most_groups(const struct op_run *o) {
     u32 most = 0;
@@ -256,6 +271,12 @@ static inline u32 run_most_groups(const struct op_run *o) {
 }
 
 /* ---- Numbers --------------------------------------------------------------------------------- */
+
+/* WGSL's accuracy, in units in the last place (2 EPS): 2.5 for a division, 3 + 2 |x| for exp(x). */
+static const f64 DIVISION = 5 * EPS;
+static inline f64 exp_error(f64 x) {
+    return (6 + 4 * fabs(x)) * EPS;
+}
 
 /* n random numbers in [-1, 1) in the run's arena. */
 static inline f32 *run_random(struct op_run *o, u64 n) {
@@ -289,6 +310,16 @@ static inline void near_all(const struct op_run *o, const char *what, struct ref
         any = MAX(any, top);
     }
     assert_true(any > 0);
+}
+
+/* Lists a test on each device, which is its state. */
+#define ON_EACH(test)                                                                              \
+    {#test " on device", test, NULL, NULL, (void *)ON_DEVICE},                                     \
+        {#test " on floor", test, NULL, NULL, (void *)ON_FLOOR}, {                                 \
+#test " on tiny", test, NULL, NULL, (void *)ON_TINY                                        \
+    }
+static inline u32 test_on(void **state) {
+    return (u32)(uintptr_t)*state;
 }
 
 #endif

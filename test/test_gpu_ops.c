@@ -17,18 +17,6 @@ static int close_goldens(void **state) {
     return 0;
 }
 
-/* Tests run on each device. */
-static u32 test_on(void **state) {
-    return (u32)(uintptr_t)*state;
-}
-
-/* WGSL's accuracy, in units in the last place (2 EPS): 2.5 for a division, 3 + 2 |x| for exp(x),
- * whatever a division and a square root give for 1 / sqrt. */
-static const f64 DIVISION = 5 * EPS;
-static f64 exp_error(f64 x) {
-    return (6 + 4 * fabs(x)) * EPS;
-}
-
 /* ---- Norms and gates ------------------------------------------------------------------------- */
 
 /* A sum in 64 lanes and 6 halvings, halved by the root; the root, two divisions, three products. */
@@ -299,11 +287,9 @@ static void ropes(void **state) {
     static const struct {
         const char *name;
         struct rope_params p;
-    } cases[] = {{"rope_normal", {32, 0}},
-                 {"rope_neox", {32, 1}},
-                 {"rope_partial", {32, 1}},
-                 {"rope_llama3", {64, 1}},
-                 {"rope_yarn", {64, 1}}};
+    } cases[] = {{"rope_normal", {32, 0}},  {"rope_neox", {32, 1}},
+                 {"rope_partial", {32, 1}}, {"rope_proportional", {32, 1}},
+                 {"rope_llama3", {64, 1}},  {"rope_yarn", {64, 1}}};
     for (u32 i = 0; i < COUNT(cases); i++) {
         const char *name = cases[i].name;
         struct golden inv = golden_get(&ops, name, "inv_freq");
@@ -452,17 +438,11 @@ static void fused_int8(void **state) {
     run_end(&o);
 }
 
-#define ON(test)                                                                                   \
-    {#test " on device", test, NULL, NULL, (void *)ON_DEVICE},                                     \
-        {#test " on floor", test, NULL, NULL, (void *)ON_FLOOR}, {                                 \
-#test " on tiny", test, NULL, NULL, (void *)ON_TINY                                        \
-    }
-
 int main(void) {
     const struct CMUnitTest tests[] = {
-        ON(norms),     ON(grouped_norms),   ON(gates),      ON(caps),
-        ON(nan_stays), ON(rows_and_slices), ON(ropes),      ON(far_ropes),
-        ON(matmul),    ON(int8_blocks),     ON(fused_int8),
+        ON_EACH(norms),     ON_EACH(grouped_norms),   ON_EACH(gates),      ON_EACH(caps),
+        ON_EACH(nan_stays), ON_EACH(rows_and_slices), ON_EACH(ropes),      ON_EACH(far_ropes),
+        ON_EACH(matmul),    ON_EACH(int8_blocks),     ON_EACH(fused_int8),
     };
     if (!rig_has_gpu()) return 0;
     return cmocka_run_group_tests_name("gpu ops", tests, open_goldens, close_goldens);
