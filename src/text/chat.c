@@ -134,10 +134,10 @@ static int render_turns(const struct chat *c, struct jmem *m, const struct chat_
     struct turn *turn = jmem_get(m, count, sizeof *turn);
     if (!turn) return m->rc;
     if (r->go_on || (r->tools.kind == JVAL_LIST && r->tools.l->n)) {
-        jmem_fail(m, GLIM_UNSUPPORTED,
-                  "the file has no template, and built-in turns have no place for %s",
-                  r->go_on ? "an answer that goes on" : "tools");
-        return m->rc;
+        return m->rc =
+                   fail(m->e, GLIM_UNSUPPORTED,
+                        "the file has no chat template, and built-in turns have no place for %s",
+                        r->go_on ? "an answer that goes on" : "tools");
     }
     for (u64 i = 0; i < count; i++) {
         struct jval message = r->messages.l->v[i];
@@ -145,8 +145,8 @@ static int render_turns(const struct chat *c, struct jmem *m, const struct chat_
         if (message.kind == JVAL_DICT) role = jdict_find(message.d, "role");
         if (role) text = jdict_find(message.d, "content");
         if (!role || !text || role->kind != JVAL_STR || text->kind != JVAL_STR) {
-            jmem_fail(m, GLIM_ARG, "message %llu has no role or no text", (unsigned long long)i);
-            return m->rc;
+            return m->rc = fail(m->e, GLIM_ARG, "message %llu has no role or no text",
+                                (unsigned long long)i);
         }
         turn[i] = (struct turn){role->s->t, text->s->t};
     }
