@@ -1,6 +1,7 @@
 /* More workgroups than a dimension of a dispatch has: a vocabulary's rows of weights, and batches
  * of elements and rows, just below the limit, at it and beyond. */
 #include "gpu_ops_rig.h"
+#include "top_rig.h"
 
 enum { DIMENSION = 65535 }; /* workgroups: what every device has, and most have no more */
 
@@ -74,6 +75,29 @@ static void batches(void **state) {
     run_end(&o);
 }
 
+static void tops(void **state) {
+    static const struct {
+        u32 d, n;
+    } cases[] = {{1, 1},    {5, 1},     {5, 5},      {300, 1},          {300, TOP_MOST},
+                 {1000, 2}, {1000, 17}, {262144, 1}, {262144, TOP_MOST}};
+    for (u32 i = 0; i < COUNT(cases); i++) {
+        u32 d = cases[i].d;
+        struct op_run o;
+        run_begin(&o, (u32)(uintptr_t)*state, 1, TOP_ROWS);
+        f32 *x = arena_array(&o.arena, (u64)TOP_ROWS * d, sizeof *x);
+        assert_non_null(x);
+        top_fill(x, d);
+        struct top_params p = {cases[i].n};
+        struct ref in = run_in(&o, x, ROWS_R, 1, d, DT_F32);
+        struct ref y = prog_op(&o.prog, OP_TOP, &in, 2 * p.n, &p);
+        run_ready(&o);
+        run_pass(&o, 1, TOP_ROWS);
+        for (u32 k = 0; k < TOP_ROWS; k++)
+            top_check(run_row(&o, y, k), x + (size_t)k * d, d, p.n);
+        run_end(&o);
+    }
+}
+
 #define ON(test, on)                                                                               \
     { #test " on " #on, test, NULL, NULL, (void *)on }
 
@@ -84,7 +108,8 @@ static int close_devices(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {ON(vocabularies, ON_DEVICE), ON(batches, ON_FLOOR)};
+    const struct CMUnitTest tests[] = {ON(vocabularies, ON_DEVICE), ON(batches, ON_FLOOR),
+                                       ON(tops, ON_FLOOR)};
     if (!rig_has_gpu()) return 0;
     return cmocka_run_group_tests_name("gpu large", tests, NULL, close_devices);
 }

@@ -36,6 +36,8 @@ enum route_gate {
     ROUTE_SIGMOID, /* p = sigmoid(x); the best by p + bias, weights p / (sum + 1e-6) */
 };
 
+enum { TOP_MOST = 256 }; /* of TOP's n */
+
 struct op_param {
     const char *name;
     char kind; /* 'u' u32, 'f' f32 */

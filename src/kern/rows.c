@@ -1,6 +1,8 @@
 /* Ops that move rows or work on one row at a time without weights. */
 #include "kern/cpu.h"
 
+#include <math.h>
+
 /* Row i of an operand as floats. */
 static f32 *row(const struct mat *m, u32 i) {
     return (f32 *)(void *)(m->p + i * m->pitch);
@@ -25,6 +27,30 @@ void cpu_pick(const struct cpu_call *c) {
     cpu_share(c, y->rows, 1, &from, &to);
     for (u32 r = from; r < to; r++) {
         memcpy(row(y, r), row(x, c->step->out_rows[r]), y->cols * sizeof(f32));
+    }
+}
+
+/* Values are taken in the order of their ids: an equal one that comes later stays behind. */
+void cpu_top(const struct cpu_call *c) {
+    const struct mat *y = &c->a[0], *x = &c->a[1];
+    u32 most = top_params(c->op).n, from, to;
+    cpu_share(c, y->rows, 1, &from, &to);
+    for (u32 r = from; r < to; r++) {
+        const f32 *in = row(x, r);
+        f32 *ids = row(y, r), *best = ids + most;
+        u32 n = 0;
+        for (u32 i = 0; i < x->cols; i++) {
+            u32 at = n;
+            while (at > 0 && (in[i] > best[at - 1] || (isnan(in[i]) && !isnan(best[at - 1]))))
+                at--;
+            if (at == most) continue;
+            u32 moved = MIN(n, most - 1) - at;
+            memmove(best + at + 1, best + at, moved * sizeof *best);
+            memmove(ids + at + 1, ids + at, moved * sizeof *ids);
+            best[at] = in[i];
+            ids[at] = (f32)i;
+            n = MIN(n + 1, most);
+        }
     }
 }
 

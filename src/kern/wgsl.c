@@ -18,6 +18,8 @@ enum {
     TILE_T = 32,  /* by rows of activations */
 };
 
+_Static_assert(TOP_MOST == 256, "top.wgsl has a thread for each, and for each value of a byte");
+
 /* How work is cut into workgroups. */
 enum cut {
     CUT_ELEMENTS, /* GROUP elements of operand 0 each */
@@ -53,6 +55,7 @@ static const struct {
     [OP_EXPERT] = {"expert", CUT_EXPERT},
     [OP_MIX] = {"mix", CUT_ELEMENTS},
     [OP_PICK] = {"pick", CUT_ELEMENTS},
+    [OP_TOP] = {"top", CUT_ROWS},
 };
 
 static u64 parts(u64 n, u64 size) {
