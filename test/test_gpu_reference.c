@@ -9,7 +9,7 @@ static int open_engine(glim_engine **out, glim_err *e) {
                             e);
 }
 
-struct reference_on reference_on = {open_engine, 64, "gpu"};
+struct reference_on reference_on = {open_engine, 64, 1e-3, "gpu"};
 
 int main(void) {
     const struct CMUnitTest tests[] = {BOTH(&references[0]), BOTH(&references[1])};

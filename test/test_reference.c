@@ -17,7 +17,7 @@ static int open_engine(glim_engine **out, glim_err *e) {
     return glim_engine_open(out, &(glim_engine_params){.device = "cpu"}, e);
 }
 
-struct reference_on reference_on = {open_engine, SLOW ? 64 : UINT32_MAX, "cpu"};
+struct reference_on reference_on = {open_engine, SLOW ? 64 : UINT32_MAX, 1e-4, "cpu"};
 
 int main(void) {
     const struct CMUnitTest tests[] = {

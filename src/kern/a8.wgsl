@@ -10,7 +10,7 @@ fn put_block(r: u32, b: u32, x: ptr<function, array<f32, 32>>) {
     }
     let tiny = most < 0x04000000u; /* 2^-119: 1 / d would overflow */
     let d = select(bitcast<f32>(most) / 127.0, 0.0, tiny);
-    let inverse = select(127.0 / bitcast<f32>(most), 0.0, tiny);
+    let inverse = select(31.75 / (0.25 * bitcast<f32>(most)), 0.0, tiny); /* / is exact up to 2^126 */
     var sum = 0;
     for (var i = 0u; i < 8u; i++) {
         var word = 0u;
