@@ -214,6 +214,7 @@ n is defined and t, n is string or t, not n is string, (n is string) == false, n
 range(3)|list, range(1, 4)|list, range(5, 0, -2)|list, range(0)|list, range(3)|length, range(3)[1], 2 in range(3)
 dict(a=1, b=2), dict({"a": 1}, b=2), dict([("x", 1)]), namespace(a=1).a
 strftime_now("%Y-%m-%d"), strftime_now("%d %b %Y"), strftime_now("%B %d, %Y"), strftime_now("%A %a %H:%M:%S %I %p %j %y %%"), strftime_now("%-d/%-m")
+strftime_now("%F %T %R %D"), strftime_now("%e|%w|%u|%h|%f|%n|%t|%-j|%-H|%Z")
 s.upper().lower(), s["upper"](), (s|upper).lower(), d["get"]("b"), [s.upper][0]()
 d.items is defined, d["items"] is defined, d.append is defined, l.append is defined, d["pop"] is defined, "abc"["upper"] is callable
 e == "", z == none, nothing == nothing, nothing == none, l == [3, 1, 2], d == {"a_": d.a_, "A": 2, "b": 1}, {} == [], "1" == 1

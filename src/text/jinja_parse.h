@@ -1,4 +1,5 @@
-/* Between the parser's two files: expressions (jinja_parse.c) and statements (jinja_body.c). After
+/* Between the parser's files: expressions (jinja_parse.c, jinja_literal.c) and statements
+ * (jinja_body.c). After
  * a failure every function returns something and does nothing. */
 #ifndef TEXT_JINJA_PARSE_H
 #define TEXT_JINJA_PARSE_H
@@ -44,6 +45,9 @@ struct jnode *jparse_expression(struct jparse *p);
 struct jnode *jparse_or(struct jparse *p);
 struct jnode *jparse_unary(struct jparse *p, bool filtered);
 struct jnode *jparse_tuple(struct jparse *p, bool whole, const char *stop, bool empty_ok);
+/* The literal that is current; strings in a row are one. */
+struct jnode *jparse_number(struct jparse *p);
+struct jnode *jparse_string(struct jparse *p);
 /* The filter whose name is current, over n. */
 struct jnode *jparse_filter(struct jparse *p, struct jnode *n);
 

@@ -40,95 +40,91 @@ static const char *const month_names[] = {"January",   "February", "March",    "
                                           "May",       "June",     "July",     "August",
                                           "September", "October",  "November", "December"};
 
-static void put_date(struct jmem *m, struct jbuf *b, char letter, bool bare, const struct civil *c,
-                     i64 seconds) {
-    char t[40] = "";
-    int hour12 = c->hour % 12 ? c->hour % 12 : 12;
-    const char *two = bare ? "%d" : "%02d";
-    int number = -1;
+/* Numbers with two digits at least, unless bare; -1: the letter is none of these. */
+static int date_number(char letter, const struct civil *c) {
+    switch (letter) {
+    case 'y':
+        return (int)(c->year % 100);
+    case 'm':
+        return c->month;
+    case 'd':
+        return c->day;
+    case 'H':
+        return c->hour;
+    case 'I':
+        return c->hour % 12 ? c->hour % 12 : 12;
+    case 'M':
+        return c->minute;
+    case 'S':
+        return c->second;
+    default:
+        return -1;
+    }
+}
+
+/* Everything else that is short; false: not known. */
+static bool date_text(char letter, bool bare, const struct civil *c, char t[40]) {
     switch (letter) {
     case 'Y':
-        snprintf(t, sizeof t, "%lld", (long long)c->year);
-        break;
-    case 'y':
-        number = (int)(c->year % 100);
-        break;
-    case 'm':
-        number = c->month;
-        break;
-    case 'd':
-        number = c->day;
-        break;
+        return snprintf(t, 40, "%lld", (long long)c->year) > 0;
     case 'e':
-        snprintf(t, sizeof t, bare ? "%d" : "%2d", c->day);
-        break;
-    case 'H':
-        number = c->hour;
-        break;
-    case 'I':
-        number = hour12;
-        break;
-    case 'M':
-        number = c->minute;
-        break;
-    case 'S':
-        number = c->second;
-        break;
+        return snprintf(t, 40, bare ? "%d" : "%2d", c->day) > 0;
     case 'j':
-        snprintf(t, sizeof t, bare ? "%d" : "%03d", c->yearday + 1);
-        break;
+        return snprintf(t, 40, bare ? "%d" : "%03d", c->yearday + 1) > 0;
     case 'w':
-        snprintf(t, sizeof t, "%d", c->weekday);
-        break;
+        return snprintf(t, 40, "%d", c->weekday) > 0;
     case 'u':
-        snprintf(t, sizeof t, "%d", c->weekday ? c->weekday : 7);
-        break;
+        return snprintf(t, 40, "%d", c->weekday ? c->weekday : 7) > 0;
     case 'p':
-        snprintf(t, sizeof t, "%s", c->hour < 12 ? "AM" : "PM");
-        break;
-    case 'A':
+        return snprintf(t, 40, "%s", c->hour < 12 ? "AM" : "PM") > 0;
     case 'a':
-        snprintf(t, letter == 'a' ? 4 : sizeof t, "%s", day_names[c->weekday]);
-        break;
-    case 'B':
+    case 'A':
+        snprintf(t, letter == 'a' ? 4 : 40, "%s", day_names[c->weekday]);
+        return true;
     case 'b':
     case 'h':
-        snprintf(t, letter == 'B' ? sizeof t : 4, "%s", month_names[c->month - 1]);
-        break;
-    case 'F':
-        snprintf(t, sizeof t, "%lld-%02d-%02d", (long long)c->year, c->month, c->day);
-        break;
-    case 'T':
-        snprintf(t, sizeof t, "%02d:%02d:%02d", c->hour, c->minute, c->second);
-        break;
-    case 'R':
-        snprintf(t, sizeof t, "%02d:%02d", c->hour, c->minute);
-        break;
-    case 'D':
-        snprintf(t, sizeof t, "%02d/%02d/%02d", c->month, c->day, (int)(c->year % 100));
-        break;
-    case 's':
-        snprintf(t, sizeof t, "%lld", (long long)seconds);
-        break;
+    case 'B':
+        snprintf(t, letter == 'B' ? 40 : 4, "%s", month_names[c->month - 1]);
+        return true;
+    case 'f':
+        return snprintf(t, 40, "000000") > 0;
+    case 'n':
+    case 't':
+    case '%':
+        t[0] = letter == 'n' ? '\n' : letter == 't' ? '\t' : '%';
+        t[1] = 0;
+        return true;
     case 'z':
     case 'Z':
-        break; /* local time without a zone has none */
-    case 'f':
-        snprintf(t, sizeof t, "000000");
-        break;
-    case 'n':
-        snprintf(t, sizeof t, "\n");
-        break;
-    case 't':
-        snprintf(t, sizeof t, "\t");
-        break;
-    case '%':
-        snprintf(t, sizeof t, "%%");
-        break;
+        t[0] = 0; /* a time without a zone has none */
+        return true;
     default:
-        jmem_fail(m, GLIM_ARG, "strftime_now: %%%c is not supported", letter);
+        return false;
     }
-    if (number >= 0) snprintf(t, sizeof t, *two == '%' && bare ? "%d" : "%02d", number);
+}
+
+static void put_date(struct jmem *m, struct jbuf *b, char letter, bool bare,
+                     const struct civil *c) {
+    static const char *const joint[][2] = {
+        {"F", "Y-m-d"}, {"T", "H:M:S"}, {"R", "H:M"}, {"D", "m/d/y"}};
+    char t[40];
+    for (size_t i = 0; i < COUNT(joint); i++) {
+        if (letter != joint[i][0][0]) continue;
+        for (const char *p = joint[i][1]; *p; p++) {
+            if (strchr("-:/", *p))
+                jbuf_put(m, b, p, 1, true);
+            else
+                put_date(m, b, *p, false, c);
+        }
+        return;
+    }
+    int number = date_number(letter, c);
+    if (number >= 0)
+        snprintf(t, sizeof t, bare ? "%d" : "%02d", number);
+    else if (!date_text(letter, bare, c, t)) {
+        jmem_fail(m, GLIM_ARG, "strftime_now: %%%c is not supported", letter);
+        return;
+    }
     jbuf_puts(m, b, t, true);
 }
 
@@ -142,7 +138,7 @@ struct jval jinja_strftime(struct jmem *m, struct str format, i64 seconds) {
         }
         bool bare = format.p[++i] == '-' && i + 1 < format.n;
         if (bare) i++;
-        put_date(m, &b, format.p[i], bare, &c, seconds);
+        put_date(m, &b, format.p[i], bare, &c);
     }
     return jbuf_done(m, &b);
 }
