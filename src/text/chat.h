@@ -40,6 +40,6 @@ void chat_trust(struct jmem *m, struct jval message);
 
 /* What a rendering may take: bytes for content_bytes of messages, and steps. */
 u64 chat_limit(u64 content_bytes);
-enum { CHAT_STEPS = 20000000 };
+enum { CHAT_STEPS = 200000000 };
 
 #endif

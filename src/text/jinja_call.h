@@ -15,6 +15,7 @@ struct jrun {
     const struct jdict *variables;
     struct jinja_clock now;
     enum { JRUN_ON, JRUN_BREAK, JRUN_CONTINUE } leave;
+    u64 captured; /* macros made: a scope that one may have kept is not used again */
 };
 
 struct jkeyword {

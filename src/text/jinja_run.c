@@ -69,8 +69,12 @@ static void exec_for(struct jrun *x, struct jframe *f, const struct jnode *n, st
     if (!all || !loop) return;
     loop->all = all;
     loop->changed.kind = JVAL_ABSENT;
-    for (; loop->at < all->n && jmem_step(x->m, 1); loop->at++) {
-        struct jframe *inner = jframe_open(x, f);
+    struct jframe *inner = NULL;
+    for (u64 captured = 0; loop->at < all->n && jmem_step(x->m, 1); loop->at++) {
+        if (!inner || captured != x->captured) inner = jframe_open(x, f);
+        if (!inner) break;
+        captured = x->captured;
+        inner->n = 0;
         assign(x, inner, n->a, all->v[loop->at]);
         jframe_set(x, inner, x->j->name_loop, (struct jval){.kind = JVAL_LOOP, .loop = loop});
         jinja_exec(x, inner, n->list[0], out);
@@ -101,6 +105,7 @@ static struct jval macro_value(struct jrun *x, struct jframe *f, const struct jn
     if (!fun) return jval_undefined();
     fun->macro = n;
     fun->scope = f;
+    x->captured++;
     return (struct jval){.kind = JVAL_FUNCTION, .fun = fun};
 }
 
