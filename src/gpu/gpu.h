@@ -53,6 +53,7 @@ enum gpu_access { GPU_UNUSED, GPU_PARAMS, GPU_READ, GPU_READ_WRITE };
 enum { GPU_SLOTS = 8 }; /* bindings 0 to 7 of group 0 */
 struct gpu_pipeline {
     void *handle, *layout;
+    bool failed;
     const char *name; /* borrowed; for errors and profiles */
 };
 
@@ -107,12 +108,15 @@ int gpu_profile(struct gpu *g, u32 n, glim_err *e);
 int gpu_profile_read(struct gpu *g, u64 *ns, u32 cap, glim_err *e);
 
 /* Asks for the content of a GPU_READBACK buffer as of what was submitted. Then poll: GLIM_AGAIN, or
- * GLIM_OK with the bytes, valid until gpu_read_end. One read of a buffer at a time. */
+ * GLIM_OK with the bytes, valid until gpu_read_end, which a failed poll needs as well and which
+ * gives up a read in flight. One read of a buffer at a time. */
 int gpu_read_begin(struct gpu *g, struct gpu_buffer *b, u64 n, glim_err *e);
 int gpu_read_poll(struct gpu *g, const struct gpu_buffer *b, const void **bytes, glim_err *e);
 void gpu_read_end(struct gpu *g, const struct gpu_buffer *b);
 
 /* The first error since the last call that returned one. */
 int gpu_check(struct gpu *g, glim_err *e);
+/* The device is lost, as when its driver fails: for tests. */
+void gpu_lose(struct gpu *g);
 
 #endif

@@ -242,7 +242,7 @@ struct gpu {
 };
 
 static void keep_error(struct gpu *g, int code, const char *what, struct wg_text message) {
-    if (g->error) return;
+    if (g->error || g->lost) return; /* of what follows a loss nothing tells more */
     g->error = code;
     char text[280];
     text_to(text, sizeof text, message);
@@ -256,8 +256,8 @@ static void on_lost(void *const *device, u32 reason, struct wg_text message, voi
     (void)device;
     (void)ud2;
     if (reason == WG_LOST_DESTROYED) return;
-    g->lost = true;
     keep_error(g, GLIM_DEVICE, "the GPU was lost", message);
+    g->lost = true;
 }
 
 static void on_error(void *const *device, u32 kind, struct wg_text message, void *ud, void *ud2) {
@@ -275,6 +275,11 @@ int gpu_check(struct gpu *g, glim_err *e) {
     int code = g->error;
     g->error = GLIM_OK;
     return fail(e, code, "%s", g->message);
+}
+
+void gpu_lose(struct gpu *g) {
+    on_lost(NULL, 0, text_of("destroyed"), g, NULL);
+    g->d.DeviceDestroy(g->device);
 }
 
 static void lower(u64 *limit, u64 to) {
@@ -464,7 +469,8 @@ static void on_pipeline(u32 status, void *handle, struct wg_text message, void *
     struct gpu_pipeline *p = ud2;
     g->pending--;
     p->handle = handle;
-    if (status != WG_SUCCESS) {
+    p->failed = status != WG_SUCCESS;
+    if (p->failed) {
         char what[100];
         snprintf(what, sizeof what, "the GPU cannot run the kernel %.60s", p->name);
         keep_error(g, GLIM_DEVICE, what, message);
@@ -636,7 +642,10 @@ int gpu_profile_read(struct gpu *g, u64 *ns, u32 cap, glim_err *e) {
     if (rc < 0) return rc;
     while ((rc = gpu_read_poll(g, b, &bytes, e)) == GLIM_AGAIN)
         plat_sleep_ns(20 * 1000);
-    if (rc < 0) return rc;
+    if (rc < 0) {
+        gpu_read_end(g, b);
+        return rc;
+    }
     for (u32 i = 0; i < n; i++) {
         u64 at[2];
         memcpy(at, (const u8 *)bytes + 16 * i, sizeof at);
@@ -660,7 +669,9 @@ int gpu_read_begin(struct gpu *g, struct gpu_buffer *b, u64 n, glim_err *e) {
     b->read_done = false;
     b->read_bytes = n;
     g->d.BufferMapAsync(b->handle, 1, 0, (size_t)n, call_back((void *)on_read, b));
-    return gpu_check(g, e);
+    int rc = gpu_check(g, e);
+    if (rc < 0) gpu_read_end(g, b);
+    return rc;
 }
 
 int gpu_read_poll(struct gpu *g, const struct gpu_buffer *b, const void **bytes, glim_err *e) {
@@ -675,4 +686,7 @@ int gpu_read_poll(struct gpu *g, const struct gpu_buffer *b, const void **bytes,
 
 void gpu_read_end(struct gpu *g, const struct gpu_buffer *b) {
     g->d.BufferUnmap(b->handle);
+    /* A read given up answers too, into *b, which may be gone afterwards. */
+    while (!b->read_done)
+        g->d.InstanceProcessEvents(g->instance);
 }

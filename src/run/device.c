@@ -29,6 +29,7 @@ int device_open(struct device **out, const struct gpu_choice *c, const glim_allo
 
 void device_close(struct device *d) {
     if (!d) return;
+    gpu_wait(d->gpu, NULL); /* pipelines being made are written to when they are done */
     while (d->pipelines) {
         struct device_pipeline *p = d->pipelines;
         d->pipelines = p->next;
@@ -48,6 +49,7 @@ int device_pipeline(struct device *d, const struct wgsl_variant *v, const struct
     if (!text) return fail(e, GLIM_NOMEM, "out of memory (kernels)");
     wgsl_compose(v, text, size);
     for (struct device_pipeline *p = d->pipelines; p; p = p->next) {
+        if (p->pipeline.failed) continue; /* tried again, so that its error is told again */
         if (p->size != size || memcmp(p->text, text, size) != 0) continue;
         mem_put(d->alloc, text, size);
         *out = &p->pipeline;
@@ -115,8 +117,9 @@ static int upload(struct device_model *m, struct device_weight *to, glim_err *e)
         int rc = gpu_buffer_init(g, &p->buffer, bytes, GPU_STORAGE, w->name, e);
         if (rc == GLIM_OK) rc = write_bytes(g, &p->buffer, w->data + p->first * w->pitch, bytes, e);
         if (rc < 0) return rc;
-        m->bytes += p->buffer.bytes;
     }
+    for (u32 i = 0; i < to->n; i++)
+        m->bytes += to->pieces[i].buffer.bytes;
     return GLIM_OK;
 }
 
@@ -137,7 +140,7 @@ static int upload_turns(struct device_model *m, struct device_weight *to, glim_e
         u32 words[2] = {(u32)((turns * 0x1p32 - high) * 0x1p32), (u32)high};
         rc = gpu_write(g, b, (u64)i * 8, words, sizeof words, e);
     }
-    m->bytes += bytes;
+    if (rc == GLIM_OK) m->bytes += bytes;
     return rc;
 }
 

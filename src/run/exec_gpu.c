@@ -163,7 +163,10 @@ static int bind_launch(struct exec_gpu *x, struct device_model *m, struct gpu_la
             rc = gpu_buffer_init(g, grids, sizeof quant_grids, GPU_STORAGE, "tables", e);
             if (rc == GLIM_OK) rc = gpu_write(g, grids, 0, quant_grids, sizeof quant_grids, e);
         }
-        if (rc < 0) return rc;
+        if (rc < 0) { /* not half made for the next program */
+            gpu_buffer_free(g, grids);
+            return rc;
+        }
         b[n++] = (struct gpu_binding){WGSL_GRIDS, grids, 0, 0};
     }
     l->group = gpu_bind(g, l->pipeline, b, n, e);
@@ -340,7 +343,7 @@ static int begin_pass_gpu(struct exec_gpu *x, const struct step *s, glim_err *e)
             x->params_words[l->params_at] = (u32)groups_of(x, l, s->t, s->r);
         }
         rc = gpu_write(g, &x->params, 0, x->params_words, (u64)x->params_size * 4, e);
-        x->t = s->t;
+        x->t = rc == GLIM_OK ? s->t : 0; /* 0: write them again */
         x->r = s->r;
     }
     if (rc < 0) return rc;
