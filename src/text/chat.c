@@ -56,11 +56,13 @@ struct jval chat_message(struct jmem *m, struct str role, struct jval content) {
 
 /* ---- With a template ------------------------------------------------------------------------- */
 
+/* Empty where the vocabulary names no such token. */
 static struct jval token_text(struct jmem *m, const struct vocab *v, i32 id) {
     struct str text = id < 0 ? (struct str){"", 0} : vocab_piece(v, id, VOCAB_SPECIAL);
     return jval_str(m, text, true);
 }
 
+/* What transformers gives to templates; None, not undefined, for what there is not. */
 static struct jval variables(const struct chat *c, struct jmem *m, const struct chat_request *r) {
     struct jval all = jval_dict(m);
     if (m->rc) return all;
@@ -100,6 +102,7 @@ static int cut_open(struct jmem *m, struct jinja_result *r) {
     return GLIM_OK;
 }
 
+/* Neighbours of one writer are one span. */
 static int spans_of(struct jmem *m, const struct jinja_result *r, struct vocab_span **span,
                     u64 *n) {
     u64 runs = r->text.n > 0;
@@ -128,6 +131,7 @@ static int render_template(const struct chat *c, struct jmem *m, const struct ch
 
 /* ---- With built-in turns --------------------------------------------------------------------- */
 
+/* What built-in turns have no place for is refused, not left out. */
 static int render_turns(const struct chat *c, struct jmem *m, const struct chat_request *r,
                         struct vocab_span **span, u64 *n) {
     u64 count = r->messages.l->n;

@@ -8,6 +8,7 @@
 
 #include "text/unicode.h"
 
+/* Doubling: what is left behind is at most as much as the text. */
 static bool jbuf_room(struct jmem *m, struct jbuf *b, size_t n) {
     if (m->rc) return false;
     if (n <= b->cap - b->n) return true;
@@ -45,6 +46,7 @@ void jbuf_puts(struct jmem *m, struct jbuf *b, const char *text, bool ours) {
     jbuf_put(m, b, text, strlen(text), ours);
 }
 
+/* Marks are copied along with the bytes. */
 void jbuf_str(struct jmem *m, struct jbuf *b, const struct jstr *s) {
     if (!s->marks) {
         jbuf_put(m, b, s->t.p, s->t.n, s->ours);
@@ -102,6 +104,7 @@ static bool is_shown(u32 code) {
     return flags && !(flags & UNICODE_SPACE);
 }
 
+/* Python prefers single quotes, unless the text has some and no double ones. */
 static void put_quoted(struct jmem *m, struct jbuf *b, const struct jstr *s) {
     bool single = memchr(s->t.p, '\'', s->t.n) && !memchr(s->t.p, '"', s->t.n);
     char quote = single ? '"' : '\'';
@@ -130,6 +133,8 @@ static void put_quoted(struct jmem *m, struct jbuf *b, const struct jstr *s) {
     jbuf_put(m, b, &quote, 1, true);
 }
 
+/* Views and tuples show what they are; of a generator Python shows an address, which no template
+ * can mean to print. */
 static void put_list(struct jmem *m, struct jbuf *b, const struct jlist *l) {
     static const char *const around[][2] = {
         [JLIST_LIST] = {"[", "]"},

@@ -59,6 +59,7 @@ static struct jnode *parse_end(struct jparse *p, const char *end) {
     return body;
 }
 
+/* elif is an if in the else branch; the last one has the else. */
 static struct jnode *parse_if(struct jparse *p) {
     static const char *const ends[] = {"elif", "else", "endif", NULL};
     struct jnode *first = jparse_node(p, JNODE_IF), *n = first;
@@ -79,6 +80,7 @@ static struct jnode *parse_if(struct jparse *p) {
     return first;
 }
 
+/* break and continue are for the body alone, not for the else. */
 static struct jnode *parse_for(struct jparse *p) {
     static const char *const ends[] = {"else", "endfor", NULL};
     struct jnode *n = jparse_node(p, JNODE_FOR), *body, *otherwise = NULL;
@@ -110,6 +112,7 @@ static struct jnode *parse_filter_chain(struct jparse *p) {
     return n;
 }
 
+/* "set a = 1", "set a, b = 1, 2", "set ns.a = 1", or a block whose text is the value. */
 static struct jnode *parse_set(struct jparse *p) {
     struct jnode *n = jparse_node(p, JNODE_SET);
     jparse_next(p);
@@ -167,6 +170,7 @@ static void parse_macro_body(struct jparse *p, struct jnode *n, const char *end)
     p->loops = loops;
 }
 
+/* Its name is known in all of the template, also before it. */
 static struct jnode *parse_macro(struct jparse *p) {
     struct jnode *n = jparse_node(p, JNODE_MACRO);
     jparse_next(p);
@@ -196,6 +200,7 @@ static struct jnode *parse_filter_block(struct jparse *p) {
     return n;
 }
 
+/* The values are evaluated outside, so that "with a = a" takes the outer one. */
 static struct jnode *parse_with(struct jparse *p) {
     struct jnode *n = jparse_node(p, JNODE_WITH);
     jparse_next(p);

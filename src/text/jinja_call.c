@@ -17,6 +17,7 @@ static bool next_param(const char **params, struct str *name, bool *optional) {
     return true;
 }
 
+/* By place, then by name. Every argument must find its parameter. */
 static bool bind_args(struct jcall *c, const struct jspec *spec) {
     const char *params = spec->params;
     struct str name;
@@ -116,12 +117,14 @@ static struct jval fn_dict(struct jcall *c) {
     return d;
 }
 
+/* A dictionary whose members can be set. */
 static struct jval fn_namespace(struct jcall *c) {
     struct jval ns = fn_dict(c);
     if (ns.kind == JVAL_DICT) ns.kind = JVAL_NAMESPACE;
     return ns;
 }
 
+/* How templates refuse a conversation; the text is for people. */
 static struct jval fn_raise(struct jcall *c) {
     struct jval text = jval_to_str(c->m, c->a[0]);
     jmem_fail(c->m, GLIM_ARG, "it refuses the conversation: %.*s", (int)MIN(text.s->t.n, 150u),
@@ -180,6 +183,7 @@ const struct jspec *jspec_function(struct str name) {
 
 /* ---- Arithmetic ------------------------------------------------------------------------------ */
 
+/* Text and numbers never mix: there is "~" for that. */
 static struct jval bad_operands(struct jmem *m, enum jop op, struct jval a, struct jval b) {
     const char *sign = op == JOP_FLOOR ? "//" : op == JOP_POW ? "**" : "";
     jmem_fail(m, GLIM_ARG, "unsupported operand types for %.1s%s: '%s' and '%s'",
@@ -202,6 +206,7 @@ static struct jval int_power(struct jmem *m, i64 a, i64 b) {
     return jval_int(result);
 }
 
+/* Python has integers of any size. More than 64 bits are an error here, not another number. */
 static struct jval int_math(struct jmem *m, enum jop op, i64 a, i64 b) {
     i64 r = 0;
     bool wraps = false;
@@ -223,6 +228,7 @@ static struct jval int_math(struct jmem *m, enum jop op, i64 a, i64 b) {
     return wraps ? too_large(m) : jval_int(r);
 }
 
+/* The remainder has the divisor's sign, and the quotient is whole and matches it. */
 static struct jval float_math(struct jmem *m, enum jop op, f64 a, f64 b) {
     if ((op == JOP_DIV || op == JOP_FLOOR || op == JOP_MOD) && b == 0) {
         jmem_fail(m, GLIM_ARG, "division by zero");
@@ -276,6 +282,7 @@ static i64 whole_of(struct jval v) {
     return v.kind == JVAL_BOOL ? v.b : v.i;
 }
 
+/* Joining and repeating are arithmetic, too. */
 struct jval jinja_math(struct jmem *m, enum jop op, struct jval a, struct jval b) {
     if (m->rc) return jval_undefined();
     if (is_whole(a) && is_whole(b)) return int_math(m, op, whole_of(a), whole_of(b));
@@ -354,6 +361,7 @@ static void put_conversion(struct jmem *m, struct jbuf *b, struct str spec, char
     jbuf_puts(m, b, text, true);
 }
 
+/* A tuple is the arguments, anything else is the only one. */
 struct jval jinja_format(struct jmem *m, const struct jstr *s, struct jval args) {
     struct jbuf b = {0};
     struct jval one = args;

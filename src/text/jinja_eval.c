@@ -11,6 +11,7 @@ struct jframe *jframe_open(struct jrun *x, struct jframe *up) {
     return f;
 }
 
+/* Scopes hold a few names: they are searched one by one. */
 void jframe_set(struct jrun *x, struct jframe *f, u32 name, struct jval v) {
     if (x->m->rc || !f) return;
     for (u32 i = 0; i < f->n; i++) {
@@ -41,6 +42,7 @@ static struct jval function_value(struct jrun *x, const struct jspec *spec, stru
     return (struct jval){.kind = JVAL_FUNCTION, .fun = fun};
 }
 
+/* Inner scopes hide outer ones, and anything hides functions. */
 static struct jval eval_name(struct jrun *x, struct jframe *f, u32 name) {
     for (; f; f = f->up) {
         for (u32 i = 0; i < f->n; i++) {
@@ -54,6 +56,7 @@ static struct jval eval_name(struct jrun *x, struct jframe *f, u32 name) {
 
 /* ---- Attributes and items -------------------------------------------------------------------- */
 
+/* An undefined value may be printed, tested and compared, but nothing of it can be had. */
 static void undefined_used(struct jrun *x, struct jval v) {
     if (v.s)
         jmem_fail(x->m, GLIM_ARG, "'%.*s' is undefined", (int)MIN(v.s->t.n, 60u), v.s->t.p);
@@ -83,6 +86,7 @@ static struct jval method_or_missing(struct jrun *x, struct jval v, struct str n
     return spec && spec->run ? function_value(x, spec, v) : jval_missing(x->m, name);
 }
 
+/* As Python: a method hides a key of that name, so that d.items is never the key "items". */
 struct jval jinja_attr(struct jrun *x, struct jval v, struct str name) {
     struct jstr key = {name, NULL, true};
     const struct jval *found = NULL;
@@ -112,6 +116,8 @@ static size_t char_start(struct str text, u64 i) {
     return at;
 }
 
+/* As Jinja: a key hides a method, and where there is no such key d["items"] is the method after
+ * all. */
 struct jval jinja_item(struct jrun *x, struct jval v, struct jval key) {
     const struct jval *found = NULL;
     if (v.kind == JVAL_UNDEFINED) {
@@ -150,6 +156,7 @@ static bool slice_bound(struct jmem *m, struct jval v, i64 n, i64 low, i64 high,
     return true;
 }
 
+/* By characters. Without a step the slice is a part of the same memory. */
 static struct jval slice_text(struct jmem *m, const struct jstr *s, i64 from, i64 to, i64 step) {
     if (step == 1) {
         size_t a = char_start(s->t, (u64)from);
@@ -163,6 +170,7 @@ static struct jval slice_text(struct jmem *m, const struct jstr *s, i64 from, i6
     return jbuf_done(m, &b);
 }
 
+/* A negative step walks from the end, whose default bounds lie outside on the other side. */
 struct jval jinja_slice(struct jrun *x, struct jval v, struct jval from, struct jval to,
                         struct jval step) {
     struct jmem *m = x->m;
@@ -223,6 +231,7 @@ static void give_key(struct jrun *x, struct given *g, struct str name, struct jv
     g->key[g->n_key++] = (struct jkeyword){name, v};
 }
 
+/* In the order of writing, as what they do may be seen: a raise_exception among them, say. */
 static struct given eval_args(struct jrun *x, struct jframe *f, const struct jnode *n) {
     struct given g = {0};
     for (u32 i = 0; i < n->n && !x->m->rc; i++) {
@@ -281,6 +290,7 @@ struct jval jinja_filters(struct jrun *x, struct jframe *f, const struct jnode *
 
 /* ---- Operators ------------------------------------------------------------------------------- */
 
+/* NaN is in no order with anything, itself included. */
 bool jinja_has_order(struct jmem *m, enum jop op, struct jval a, struct jval b) {
     switch (op) {
     case JOP_EQ:
@@ -300,6 +310,7 @@ bool jinja_has_order(struct jmem *m, enum jop op, struct jval a, struct jval b) 
     return op == JOP_LT ? c < 0 : op == JOP_LE ? c <= 0 : op == JOP_GT ? c > 0 : c >= 0;
 }
 
+/* Ends at the first comparison that fails; what follows is not evaluated. */
 static struct jval eval_compare(struct jrun *x, struct jframe *f, const struct jnode *n) {
     struct jval left = jinja_eval(x, f, n->a);
     for (u32 i = 0; i < n->n && !x->m->rc; i++) {
@@ -311,6 +322,7 @@ static struct jval eval_compare(struct jrun *x, struct jframe *f, const struct j
     return jval_bool(true);
 }
 
+/* -True is -1. */
 static struct jval eval_sign(struct jrun *x, struct jframe *f, const struct jnode *n) {
     struct jval v = jinja_eval(x, f, n->a);
     if (v.kind == JVAL_UNDEFINED) undefined_used(x, v);
@@ -324,6 +336,7 @@ static struct jval eval_sign(struct jrun *x, struct jframe *f, const struct jnod
     return jinja_math(x->m, JOP_SUB, jval_int(0), v);
 }
 
+/* A format may take an undefined value, which is empty; nothing else can. */
 static struct jval eval_math(struct jrun *x, struct jframe *f, const struct jnode *n) {
     struct jval a = jinja_eval(x, f, n->a), b = jinja_eval(x, f, n->b);
     x->m->line = n->line;
@@ -423,6 +436,7 @@ static struct jval eval_node(struct jrun *x, struct jframe *f, const struct jnod
     }
 }
 
+/* The one way down, where steps, depth and the line for messages are kept. */
 struct jval jinja_eval(struct jrun *x, struct jframe *f, const struct jnode *n) {
     if (!jmem_step(x->m, 1)) return jval_undefined();
     if (x->m->depth >= JMEM_DEPTH) {

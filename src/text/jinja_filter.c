@@ -45,12 +45,14 @@ static struct jval filter_title(struct jcall *c) {
     return jbuf_done(c->m, &b);
 }
 
+/* For undefined values, and with its second argument for everything that is false. */
 static struct jval filter_default(struct jcall *c) {
     bool falsy = jcall_bool(c, 1, false) && !jval_true(c->self);
     if (c->self.kind != JVAL_UNDEFINED && !falsy) return c->self;
     return c->a[0].kind == JVAL_ABSENT ? jval_text(c->m, "", true) : c->a[0];
 }
 
+/* Unlike the method it takes anything and makes it text first. */
 static struct jval filter_replace(struct jcall *c) {
     struct jval old = jval_to_str(c->m, c->a[0]), new = jval_to_str(c->m, c->a[1]);
     return jstr_replace(c->m, self_text(c).s, old.s, new.s, jcall_int(c, 2, -1));
@@ -66,6 +68,7 @@ static struct jval filter_abs(struct jcall *c) {
     return i < 0 ? jinja_math(c->m, JOP_SUB, jval_int(0), jval_int(i)) : jval_int(i);
 }
 
+/* What is no number gives the default, but an undefined value is an error. */
 static struct jval filter_float(struct jcall *c) {
     char text[80], *end;
     struct jval otherwise = c->a[0].kind == JVAL_ABSENT ? jval_float(0) : c->a[0];
@@ -104,6 +107,7 @@ static struct jval filter_int(struct jcall *c) {
     return *end || !(fabs(f) < 9e18) ? otherwise : jval_int((i64)f);
 }
 
+/* Without a method halves go to the even neighbour of the exact value. */
 static struct jval filter_round(struct jcall *c) {
     i64 digits = MAX(-300, MIN(jcall_int(c, 0, 0), 300));
     const struct jstr *method = jcall_str(c, 1);
@@ -143,6 +147,7 @@ static struct jval filter_escape(struct jcall *c) {
     return jbuf_done(c->m, &b);
 }
 
+/* The first line stays where it is, and so do empty ones, unless told otherwise. */
 static struct jval filter_indent(struct jcall *c) {
     struct jbuf b = {0}, pad = {0};
     const struct jstr *s = self_text(c).s;
@@ -179,6 +184,7 @@ static struct jval filter_center(struct jcall *c) {
     return jbuf_done(c->m, &b);
 }
 
+/* Whole words unless told otherwise, and nothing where only a little would go. */
 static struct jval filter_truncate(struct jcall *c) {
     struct jval s = self_text(c);
     i64 length = jcall_int(c, 0, 255), leeway = jcall_int(c, 3, 5), n = jval_len(s);
@@ -200,6 +206,7 @@ static struct jval filter_truncate(struct jcall *c) {
     return jbuf_done(c->m, &b);
 }
 
+/* Words of a regular expression: letters, digits and underscores. */
 static struct jval filter_wordcount(struct jcall *c) {
     const struct jstr *s = self_text(c).s;
     i64 count = 0;

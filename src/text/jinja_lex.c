@@ -205,6 +205,7 @@ static bool is_name_char(u32 code, bool first) {
     return flags & UNICODE_LETTER || (!first && flags & (UNICODE_NUMBER | UNICODE_MARK));
 }
 
+/* Names may be in any script, as in Python. */
 static struct jtoken lex_name(struct jlex *l) {
     size_t i = l->at;
     while (i < l->n) {
@@ -217,6 +218,7 @@ static struct jtoken lex_name(struct jlex *l) {
     return t;
 }
 
+/* Underscores may stand between digits. "x.0.1" is two indices, not a fraction. */
 static struct jtoken lex_number(struct jlex *l) {
     size_t i = l->at;
     bool is_float = false;
@@ -284,6 +286,7 @@ static struct jtoken lex_op(struct jlex *l) {
     return t;
 }
 
+/* Within a tag white space only separates. "-" and "+" before the end belong to it. */
 static struct jtoken lex_inside(struct jlex *l) {
     skip_space(l);
     if (l->at == l->n) return lex_failed(l, "a tag has no end");

@@ -48,6 +48,7 @@ static struct jval str_replace(struct jcall *c) {
     return c->m->rc ? c->self : jstr_replace(c->m, me(c), old, new, jcall_int(c, 2, -1));
 }
 
+/* Whether s begins, or ends, with a text. */
 static bool begins(struct str s, struct str with, bool at_end) {
     return s.n >= with.n &&
            (with.n == 0 || !memcmp(at_end ? s.p + s.n - with.n : s.p, with.p, with.n));
@@ -191,6 +192,7 @@ static struct jval split_blank(struct jcall *c, i64 most, bool back) {
     return list;
 }
 
+/* Unlike at white space, neighbouring separators have an empty text between them. */
 static struct jval split_at(struct jcall *c, const struct jstr *at, i64 most, bool back) {
     struct jval list = jval_list(c->m, JLIST_LIST);
     struct str rest = me(c)->t;
@@ -237,6 +239,7 @@ static bool ends_line(u32 code) {
            code == 0x2028 || code == 0x2029;
 }
 
+/* At all the ends of lines that Unicode has; CR LF is one. */
 static struct jval str_splitlines(struct jcall *c) {
     struct jval list = jval_list(c->m, JLIST_LIST);
     bool keep = jcall_bool(c, 0, false);
@@ -255,6 +258,7 @@ static struct jval str_splitlines(struct jcall *c) {
     return list;
 }
 
+/* Always three parts; what is not found leaves two of them empty. */
 static struct jval partition(struct jcall *c, bool last) {
     const struct jstr *at = needed(c, 0);
     struct jval list = jval_list(c->m, JLIST_TUPLE), none = jval_text(c->m, "", true);
@@ -281,6 +285,7 @@ static struct jval str_rpartition(struct jcall *c) {
     return partition(c, true);
 }
 
+/* Unlike the filter it takes texts only. */
 static struct jval str_join(struct jcall *c) {
     struct jbuf b = {0};
     struct jlist *all = jval_walk(c->m, c->a[0]);
@@ -327,6 +332,7 @@ static struct jval str_islower(struct jcall *c) {
     return jcall_run(c->x, jspec_test((struct str){"lower", 5}), c->self, NULL, 0, NULL, 0);
 }
 
+/* The limit is far beyond what a template can mean. */
 static struct jval padded(struct jcall *c, bool front) {
     struct jbuf b = {0};
     const struct jstr *fill = jcall_str(c, 1);
@@ -347,6 +353,7 @@ static struct jval str_ljust(struct jcall *c) {
 static struct jval str_rjust(struct jcall *c) {
     return padded(c, true);
 }
+/* Zeros go behind a sign. */
 static struct jval str_zfill(struct jcall *c) {
     struct jbuf b = {0};
     i64 pad = MIN(jcall_int(c, 0, 0), 100000) - jval_len(c->self);
@@ -393,6 +400,7 @@ static struct jval str_format(struct jcall *c) {
 
 /* ---- Dictionaries, lists, loops -------------------------------------------------------------- */
 
+/* None, not undefined, where there is no such key. */
 static struct jval dict_get(struct jcall *c) {
     const struct jval *v = jdict_get(c->self.d, c->a[0]);
     if (v) return *v;
@@ -411,6 +419,7 @@ static struct jval any_copy(struct jcall *c) {
     return c->self; /* values never change */
 }
 
+/* The first that is equal. */
 static struct jval list_index(struct jcall *c) {
     const struct jlist *l = c->self.l;
     for (u64 i = 0; i < l->n && !c->m->rc; i++) {
@@ -427,11 +436,13 @@ static struct jval list_count(struct jcall *c) {
     return jval_int(n);
 }
 
+/* One after the other, turn by turn. */
 static struct jval loop_cycle(struct jcall *c) {
     if (c->n_pos) return c->pos[c->self.loop->at % c->n_pos];
     jmem_fail(c->m, GLIM_ARG, "no items for cycling given");
     return jval_undefined();
 }
+/* Compared with the last call in the same loop; the first is always a change. */
 static struct jval loop_changed(struct jcall *c) {
     struct jval now = jval_list(c->m, JLIST_TUPLE);
     for (u32 i = 0; i < c->n_pos; i++)
@@ -518,6 +529,7 @@ static const struct jspec *method_in(size_t table, struct str name) {
     return NULL;
 }
 
+/* Views and generators have none that templates use. */
 const struct jspec *jspec_method(struct jval self, struct str name) {
     if (self.kind == JVAL_LIST && self.l->flavour > JLIST_TUPLE) return NULL;
     for (size_t i = 0; i < COUNT(methods); i++) {

@@ -155,6 +155,7 @@ static struct jnode *parse_list(struct jparse *p) {
     return n;
 }
 
+/* Keys may be any expression. */
 static struct jnode *parse_dict(struct jparse *p) {
     struct jnode *n = jparse_node(p, JNODE_DICT);
     jparse_next(p);
@@ -195,6 +196,7 @@ static struct jnode *parse_name(struct jparse *p) {
     return n;
 }
 
+/* What is no operator: names, literals, and brackets of all kinds. */
 static struct jnode *parse_primary(struct jparse *p) {
     if (p->t.kind == JTOKEN_NAME) return parse_name(p);
     if (p->t.kind == JTOKEN_STRING) return jparse_string(p);
@@ -236,6 +238,8 @@ static void parse_args(struct jparse *p, struct jnode *call) {
     jparse_want_op(p, ")");
 }
 
+/* Calls of plain names are checked when the whole template is read, as macros may come later;
+ * methods at once, as nothing can define one. */
 static void check_callee(struct jparse *p, const struct jnode *n) {
     if (p->m->rc) return;
     if (n->kind == JNODE_NAME) {
@@ -286,6 +290,7 @@ static struct jnode *parse_subscript(struct jparse *p) {
     return made;
 }
 
+/* Attributes, items and calls, as many as there are. */
 static struct jnode *parse_postfix(struct jparse *p, struct jnode *n) {
     for (u32 depth = 0; !p->m->rc; depth++) {
         if (depth > JPARSE_DEPTH)
@@ -342,6 +347,7 @@ struct jnode *jparse_filter(struct jparse *p, struct jnode *n) {
     return f;
 }
 
+/* A test's argument may stand without brackets: "x is divisibleby 3". */
 static struct jnode *parse_test(struct jparse *p, struct jnode *n) {
     struct jnode *test = jparse_node(p, JNODE_TEST);
     jparse_next(p);
@@ -366,6 +372,7 @@ static struct jnode *parse_test(struct jparse *p, struct jnode *n) {
     return not ;
 }
 
+/* Filters, tests and calls of their results. They bind tighter than any operator. */
 static struct jnode *parse_filters(struct jparse *p, struct jnode *n) {
     for (u32 depth = 0; !p->m->rc; depth++) {
         if (depth > JPARSE_DEPTH)
@@ -440,6 +447,7 @@ static struct jnode *parse_product(struct jparse *p) {
     return n;
 }
 
+/* "~" joins all its neighbours at once, and binds tighter than "+". */
 static struct jnode *parse_concat(struct jparse *p) {
     struct jnode *n = parse_product(p);
     if (!jparse_at_op(p, "~")) return n;
@@ -477,6 +485,7 @@ static enum jop compare_op(struct jparse *p) {
     return JOP_NOT_IN;
 }
 
+/* "a < b < c" is one comparison, in which each operand is evaluated once. */
 static struct jnode *parse_compare(struct jparse *p) {
     struct jnode *first = parse_sum(p), *all = NULL;
     for (enum jop op; !p->m->rc && (op = compare_op(p)) != JOP_NONE;) {
@@ -492,6 +501,7 @@ static struct jnode *parse_compare(struct jparse *p) {
     return all ? all : first;
 }
 
+/* "not x is defined" negates the test: it is below comparisons, above tests. */
 static struct jnode *parse_not(struct jparse *p) {
     if (!jparse_at_name(p, "not")) return parse_compare(p);
     if (p->m->depth >= JPARSE_DEPTH)
@@ -525,6 +535,7 @@ struct jnode *jparse_or(struct jparse *p) {
     return n;
 }
 
+/* "a if b else c", where else may be missing and c may be such a choice again. */
 struct jnode *jparse_expression(struct jparse *p) {
     struct jnode *n = jparse_or(p);
     u32 links = 0;

@@ -5,6 +5,7 @@
 
 /* ---- Setting --------------------------------------------------------------------------------- */
 
+/* Several names take as many items. */
 static void assign(struct jrun *x, struct jframe *f, const struct jnode *target, struct jval v) {
     if (x->m->rc) return;
     if (target->kind == JNODE_NAME) {
@@ -22,6 +23,7 @@ static void assign(struct jrun *x, struct jframe *f, const struct jnode *target,
         assign(x, f, target->list[i], all->v[i]);
 }
 
+/* The one thing that templates can change: what a loop is to remember goes into a namespace. */
 static void set_attr(struct jrun *x, struct jframe *f, const struct jnode *target, struct jval v) {
     struct jnode name = {.kind = JNODE_NAME, .line = target->line, .name = target->name};
     struct jval ns = jinja_eval(x, f, &name);
@@ -62,6 +64,8 @@ static struct jlist *filtered(struct jrun *x, struct jframe *f, const struct jno
     return x->m->rc ? NULL : kept.l;
 }
 
+/* Each turn has a scope of its own: what it sets is gone in the next. A scope is used again unless
+ * a macro was made that may have kept it. */
 static void exec_for(struct jrun *x, struct jframe *f, const struct jnode *n, struct jbuf *out) {
     struct jlist *all = jval_walk(x->m, jinja_eval(x, f, n->b));
     if (all && n->c) all = filtered(x, f, n, all);
@@ -85,6 +89,7 @@ static void exec_for(struct jrun *x, struct jframe *f, const struct jnode *n, st
     if (all->n == 0 && n->list[1]) jinja_exec(x, jframe_open(x, f), n->list[1], out);
 }
 
+/* A branch is no scope: what it sets stays. */
 static void exec_if(struct jrun *x, struct jframe *f, const struct jnode *n, struct jbuf *out) {
     while (n && n->kind == JNODE_IF) {
         bool yes = jval_true(jinja_eval(x, f, n->a));
@@ -149,6 +154,7 @@ static void hidden_arguments(struct jrun *x, struct jframe *f, const struct jnod
     if (macro->takes_caller) jframe_set(x, f, x->j->name_caller, caller);
 }
 
+/* Defaults are evaluated at each call, where earlier parameters are known already. */
 struct jval jinja_call_macro(struct jrun *x, const struct jfun *fun, const struct jval *pos,
                              u32 n_pos, const struct jkeyword *key, u32 n_key) {
     const struct jnode *macro = fun->macro;
@@ -172,6 +178,7 @@ struct jval jinja_call_macro(struct jrun *x, const struct jfun *fun, const struc
 
 /* ---- Statements ------------------------------------------------------------------------------ */
 
+/* What break or continue left behind in a body is not carried out. */
 static void exec_node(struct jrun *x, struct jframe *f, const struct jnode *n, struct jbuf *out) {
     struct jbuf b = {0};
     switch (n->kind) {

@@ -66,6 +66,7 @@ static void merge_sort(struct jmem *m, struct keyed *k, struct keyed *tmp, u64 n
         k[out++] = tmp[a++];
 }
 
+/* Keys are made once each, as making them may cost more than comparing. */
 static struct jval sorted(struct jcall *c, struct jlist *all, struct jval attribute,
                           bool case_matters, bool reverse) {
     struct jval out = jval_list(c->m, JLIST_LIST);
@@ -96,6 +97,7 @@ static struct jval filter_dictsort(struct jcall *c) {
     return sorted(c, items.l, jval_int(value), jcall_bool(c, 0, false), jcall_bool(c, 2, false));
 }
 
+/* The first of those that are alike stays. Case does not matter unless told otherwise. */
 static struct jval filter_unique(struct jcall *c) {
     struct jval out = jval_list(c->m, JLIST_LAZY), seen = jval_dict(c->m);
     struct jlist *all = jval_walk(c->m, c->self);
@@ -108,6 +110,7 @@ static struct jval filter_unique(struct jcall *c) {
     return out;
 }
 
+/* Of equals the first; nothing is undefined. */
 static struct jval extreme(struct jcall *c, bool most) {
     struct jlist *all = jval_walk(c->m, c->self);
     struct jval best = jval_undefined(), best_key = best;
@@ -218,6 +221,7 @@ static struct jval filter_first(struct jcall *c) {
     return all && all->n ? all->v[0] : jval_undefined();
 }
 
+/* A generator cannot be walked from behind. */
 static struct jval filter_last(struct jcall *c) {
     if (c->self.kind == JVAL_LIST && c->self.l->flavour == JLIST_LAZY)
         jmem_fail(c->m, GLIM_ARG, "'generator' object is not reversible");
@@ -232,6 +236,7 @@ static struct jval filter_list(struct jcall *c) {
     return (struct jval){.kind = JVAL_LIST, .l = all};
 }
 
+/* Of something undefined there are none. */
 static struct jval filter_items(struct jcall *c) {
     if (c->self.kind == JVAL_UNDEFINED) return jval_list(c->m, JLIST_LAZY);
     if (c->self.kind != JVAL_DICT) {
@@ -254,6 +259,7 @@ static struct jval filter_join(struct jcall *c) {
     return jbuf_done(c->m, &b);
 }
 
+/* Text stays text; anything else is made on demand. */
 static struct jval filter_reverse(struct jcall *c) {
     struct jlist *all = jval_walk(c->m, c->self);
     struct jval out = jval_list(c->m, JLIST_LAZY);
@@ -267,6 +273,7 @@ static struct jval filter_reverse(struct jcall *c) {
     return c->self.kind == JVAL_STR ? jbuf_done(c->m, &b) : out;
 }
 
+/* From a number on: texts cannot be summed. */
 static struct jval filter_sum(struct jcall *c) {
     struct jlist *all = jval_walk(c->m, c->self);
     struct jval sum = c->a[1].kind == JVAL_ABSENT ? jval_int(0) : c->a[1];
@@ -277,6 +284,7 @@ static struct jval filter_sum(struct jcall *c) {
     return sum;
 }
 
+/* Rows of n; the last may be filled up. */
 static struct jval filter_batch(struct jcall *c) {
     struct jval out = jval_list(c->m, JLIST_LAZY), row = jval_undefined();
     struct jlist *all = jval_walk(c->m, c->self);
@@ -296,6 +304,7 @@ static struct jval filter_batch(struct jcall *c) {
     return out;
 }
 
+/* n rows of nearly one length, the longer ones first. */
 static struct jval filter_slice(struct jcall *c) {
     struct jval out = jval_list(c->m, JLIST_LAZY);
     struct jlist *all = jval_walk(c->m, c->self);

@@ -28,6 +28,7 @@ static struct jval test_integer(struct jcall *c) {
 static struct jval test_float(struct jcall *c) {
     return jval_bool(c->self.kind == JVAL_FLOAT);
 }
+/* True is a number, but no integer below. */
 static struct jval test_number(struct jcall *c) {
     return jval_bool(jval_is_num(c->self));
 }
@@ -49,6 +50,7 @@ static struct jval test_iterable(struct jcall *c) {
     return jval_bool(k == JVAL_LIST || k == JVAL_STR || k == JVAL_DICT || k == JVAL_UNDEFINED ||
                      k == JVAL_LOOP);
 }
+/* An undefined value says that it can be called, and fails when it is. */
 static struct jval test_callable(struct jcall *c) {
     return jval_bool(c->self.kind == JVAL_FUNCTION || c->self.kind == JVAL_UNDEFINED);
 }

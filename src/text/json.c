@@ -49,6 +49,7 @@ static void dump_text(struct dump *d, const struct jstr *s) {
     jbuf_put(d->m, &d->b, "\"", 1, true);
 }
 
+/* Only with an indent are there lines; then commas lose their blank. */
 static void dump_line(struct dump *d) {
     if (!d->indent) return;
     jbuf_puts(d->m, &d->b, "\n", true);
@@ -131,6 +132,7 @@ static void dump_dict(struct dump *d, const struct jdict *dict) {
     jbuf_puts(d->m, &d->b, "}", true);
 }
 
+/* Tuples are lists; what is made on demand cannot be written, nor can undefined values. */
 static void dump_value(struct dump *d, struct jval v) {
     if (!jmem_step(d->m, 1)) return;
     bool list = v.kind == JVAL_LIST && v.l->flavour <= JLIST_TUPLE;
@@ -231,6 +233,7 @@ static void json_escape(struct json_in *in, struct jbuf *b) {
     jbuf_put(in->m, b, utf8, unicode_write((u32)code, utf8), false);
 }
 
+/* What is between escapes is taken in one piece. Nothing of it is the template's. */
 static struct jval json_text(struct json_in *in) {
     struct jbuf b = {0};
     const char *from = in->p;
@@ -255,6 +258,7 @@ static struct jval json_text(struct json_in *in) {
     return v.s->t.n ? v : jval_str(in->m, (struct str){"", 0}, false);
 }
 
+/* JSON allows no leading zeros and no bare point; strtod would. */
 static struct jval json_number(struct json_in *in) {
     char text[64], *end;
     size_t n = 0;
@@ -290,6 +294,7 @@ static struct jval json_list(struct json_in *in) {
     return list;
 }
 
+/* A key that comes again replaces the value but keeps its place, as in Python. */
 static struct jval json_dict(struct json_in *in) {
     struct jval dict = jval_dict(in->m);
     if (json_eat(in, '}')) return dict;
@@ -304,6 +309,7 @@ static struct jval json_dict(struct json_in *in) {
     return dict;
 }
 
+/* The depth of content is bounded here, once for everything that walks it later. */
 static struct jval parse_value(struct json_in *in) {
     static const struct {
         const char *word;

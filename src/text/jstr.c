@@ -39,6 +39,7 @@ static bool ends_word(const struct jstr *s, size_t i, size_t len) {
     return before && !after;
 }
 
+/* A few characters become several, the sharp s and ligatures among them. */
 static void put_upper(struct jmem *m, struct jbuf *b, const struct jstr *s, size_t i, u32 code,
                       bool title) {
     char text[4];
@@ -66,6 +67,7 @@ static void put_lower(struct jmem *m, struct jbuf *b, const struct jstr *s, size
     jbuf_like(m, b, text, unicode_write(to, text), s, i);
 }
 
+/* Bytes that are no UTF-8 stay as they are. */
 struct jval jstr_case(struct jmem *m, const struct jstr *s, char how) {
     struct jbuf b = {0};
     bool in_word = false; /* the character before was a letter with case */
@@ -98,6 +100,7 @@ static bool is_among(const char *p, struct unicode_char c, const struct jstr *ch
     return false;
 }
 
+/* chars is a set of characters, not a text. */
 struct jval jstr_strip(struct jmem *m, const struct jstr *s, const struct jstr *chars, bool front,
                        bool back) {
     size_t from = 0, to = s->t.n;

@@ -21,6 +21,8 @@ void jmem_init(struct jmem *m, struct arena *a, u64 limit, u64 steps, glim_err *
         (struct jmem){.arena = a, .limit = limit, .steps = steps, .e = e, .where = "chat template"};
 }
 
+/* Small requests share blocks; large ones are the arena's own, so that a long text wastes nothing.
+ */
 void *jmem_get(struct jmem *m, u64 n, u64 size) {
     u64 want, total;
     if (m->rc) return NULL;
@@ -48,6 +50,7 @@ void *jmem_get(struct jmem *m, u64 n, u64 size) {
     return p;
 }
 
+/* The first failure wins: what follows from it would only hide it. */
 bool jmem_fail(struct jmem *m, int code, const char *fmt, ...) {
     if (m->rc) return false;
     char text[200];
@@ -163,6 +166,7 @@ static u64 jval_hash(struct jval v) {
     return h ^ h >> 29;
 }
 
+/* What Python can hash: no dictionaries, and no lists but tuples of what it can hash. */
 static bool is_key(struct jval v) {
     if (v.kind == JVAL_DICT) return false;
     if (v.kind != JVAL_LIST) return true;
@@ -188,6 +192,7 @@ static u64 dict_place(const struct jdict *d, struct jval key) {
     }
 }
 
+/* Linear probing; the table is never more than half full, as it has two places per key. */
 static void dict_index(struct jdict *d, u64 place) {
     u64 h = jval_hash(d->key[place]);
     while (d->index[h & (d->n_index - 1)])
@@ -195,6 +200,7 @@ static void dict_index(struct jdict *d, u64 place) {
     d->index[h & (d->n_index - 1)] = (u32)place + 1;
 }
 
+/* Up to eight keys are searched one by one, which is quicker than hashing; messages have fewer. */
 static bool dict_grow(struct jmem *m, struct jdict *d) {
     u64 cap = MAX(4u, 2 * d->cap);
     struct jval *keys = jmem_get(m, cap, sizeof *keys), *vals = jmem_get(m, cap, sizeof *vals);
@@ -283,6 +289,7 @@ const char *jval_type(struct jval v) {
     return "";
 }
 
+/* Python's bool(). A lazy list is true even when nothing is in it, as a generator is. */
 bool jval_true(struct jval v) {
     switch (v.kind) {
     case JVAL_UNDEFINED:
@@ -310,10 +317,12 @@ f64 jval_number(struct jval v) {
     return v.kind == JVAL_FLOAT ? v.f : v.kind == JVAL_BOOL ? (f64)v.b : (f64)v.i;
 }
 
+/* True counts as 1. */
 static i64 whole_number(struct jval v) {
     return v.kind == JVAL_BOOL ? v.b : v.i;
 }
 
+/* A list never equals a tuple, and what is made on demand equals only itself. */
 static bool lists_equal(struct jmem *m, const struct jlist *a, const struct jlist *b) {
     if (a == b) return true;
     if (a->flavour != b->flavour || a->n != b->n || a->flavour == JLIST_LAZY ||
@@ -389,6 +398,7 @@ int jval_order(struct jmem *m, struct jval a, struct jval b) {
     return 0;
 }
 
+/* Text contains texts, a dictionary its keys, anything else its items. */
 bool jval_in(struct jmem *m, struct jval item, struct jval whole) {
     if (whole.kind == JVAL_STR) {
         if (item.kind != JVAL_STR)
@@ -409,6 +419,7 @@ bool jval_in(struct jmem *m, struct jval item, struct jval whole) {
     return false;
 }
 
+/* Of text in characters, which is why it is counted. */
 i64 jval_len(struct jval v) {
     i64 n = 0;
     if (v.kind == JVAL_UNDEFINED) return 0;

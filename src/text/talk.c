@@ -40,6 +40,7 @@ static struct jmem *talk_memory(struct talk *t, glim_err *e) {
     return &t->m;
 }
 
+/* start counts along with the list, which knows no more than its values. */
 static int push_message(struct talk *t, struct jmem *m, struct jval message, u32 start) {
     u64 n = talk_count(t);
     if (t->messages.kind != JVAL_LIST) {
@@ -61,6 +62,7 @@ static int push_message(struct talk *t, struct jmem *m, struct jval message, u32
     return GLIM_OK;
 }
 
+/* Then there is nothing to add: it was queued as part of the conversation. */
 static bool last_is_answer(const struct talk *t) {
     u64 n = talk_count(t);
     const struct jval *role = n ? jdict_find(t->messages.l->v[n - 1].d, "role") : NULL;
@@ -121,6 +123,7 @@ int talk_add(struct talk *t, const struct session *s, struct str role, struct st
     return m->rc ? m->rc : push_message(t, m, message, s->n_ids);
 }
 
+/* All of it is read before anything is queued; a mistake in it leaves an empty talk. */
 int talk_replace(struct talk *t, struct str messages, struct str tools, struct str more,
                  glim_err *e) {
     talk_reset(t);
@@ -191,6 +194,7 @@ static bool cut_context(const struct session *s, const struct vocab *v, struct v
     return *n > 0;
 }
 
+/* Counted first, so that the memory is as large as it must be. */
 static int encode(const struct vocab *v, const struct vocab_span *span, u64 n_span, u32 flags,
                   struct arena *a, i32 **ids, u64 *n, glim_err *e) {
     i64 count = vocab_encode_spans(v, span, n_span, flags, NULL, 0, a->alloc, e);
