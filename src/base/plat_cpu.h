@@ -13,6 +13,9 @@ u32 plat_cpu_count(void);
 void plat_pin(u32 i);
 /* Gives the rest of the time slice away. */
 void plat_yield(void);
+/* Whether there is a device node of some GPU: a cheap question, where asking a driver loads 100 MB.
+ */
+bool plat_has_gpu(void);
 /* Lets the calling thread rest for about this long. */
 void plat_sleep_ns(u64 ns);
 /* Tells the processor that this is a spin loop. */

@@ -12,6 +12,16 @@ u64 plat_now_ns(void) {
     return (u64)t.tv_sec * 1000000000u + (u64)t.tv_nsec;
 }
 
+bool plat_has_gpu(void) {
+    /* Any kernel driver's, NVIDIA's own, AMD's, and Windows' for Linux. */
+    static const char *const nodes[] = {"/dev/dri/renderD128", "/dev/dri/renderD129",
+                                        "/dev/nvidiactl", "/dev/kfd", "/dev/dxg"};
+    for (u32 i = 0; i < COUNT(nodes); i++) {
+        if (access(nodes[i], F_OK) == 0) return true;
+    }
+    return false;
+}
+
 void plat_sleep_ns(u64 ns) {
     struct timespec t = {(time_t)(ns / 1000000000u), (long)(ns % 1000000000u)};
     nanosleep(&t, NULL);

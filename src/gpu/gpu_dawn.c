@@ -211,7 +211,6 @@ int gpu_list(const char *library, struct gpu_info *out, u32 cap, glim_err *e) {
     struct adapters a;
     int rc = dawn_load(&d, library, e);
     if (rc < 0) return rc;
-    keep_driver(&d);
     void *instance = d.CreateInstance(NULL);
     find_adapters(&d, instance, &a);
     u32 n = MIN(a.n, cap);

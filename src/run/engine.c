@@ -73,7 +73,7 @@ int engine_open(struct engine **out, const glim_engine_params *p, glim_err *e) {
     }
     /* A real GPU if there is one; a program that plays one is slower than the CPU's own path. */
     struct gpu_info first;
-    if (gpu_list(c.library, &first, 1, NULL) == 1 && !first.software)
+    if (plat_has_gpu() && gpu_list(c.library, &first, 1, NULL) == 1 && !first.software)
         return engine_open_gpu(out, p, &c, e);
     return open_cpu(out, p, e);
 }
