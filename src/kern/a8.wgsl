@@ -10,12 +10,13 @@ fn put_block(r: u32, b: u32, x: ptr<function, array<f32, 32>>) {
     }
     let tiny = most < 0x04000000u; /* 2^-119: 1 / d would overflow */
     let d = select(bitcast<f32>(most) / 127.0, 0.0, tiny);
-    let inverse = select(31.75 / (0.25 * bitcast<f32>(most)), 0.0, tiny); /* / is exact up to 2^126 */
+    /* Of a quarter, by its exponent: devices may give 0 for divisors beyond 2^126. */
+    let inverse = select(127.0 / bitcast<f32>(most - 0x01000000u), 0.0, tiny);
     var sum = 0;
     for (var i = 0u; i < 8u; i++) {
         var word = 0u;
         for (var j = 0u; j < 4u; j++) {
-            let q = i32(round((*x)[4u * i + j] * inverse));
+            let q = i32(round(0.25 * (*x)[4u * i + j] * inverse));
             sum += q;
             word |= (bitcast<u32>(q) & 255u) << (8u * j);
         }
