@@ -233,7 +233,8 @@ struct gpu {
     struct {
         void *queries;
         struct gpu_buffer resolved, back;
-        u32 cap, n; /* dispatches, and those of the open or last list */
+        u32 cap, n;  /* dispatches, and those of the open or last list */
+        bool closed; /* the list is submitted: the next dispatch begins anew */
     } profile;
     bool lost;
     int error; /* the first one not yet returned */
@@ -572,6 +573,8 @@ void gpu_dispatch(struct gpu *g, const struct gpu_pipeline *p, void *group, u64 
     struct wg_timestamps stamps = {.queries = g->profile.queries};
     struct wg_pass_descriptor d = {0};
     if (groups == 0) return;
+    if (g->profile.closed) g->profile.n = 0;
+    g->profile.closed = false;
     if (g->profile.queries && g->profile.n < g->profile.cap) {
         end_pass(g);
         stamps.begin = 2 * g->profile.n++;
@@ -599,12 +602,13 @@ void gpu_copy(struct gpu *g, const struct gpu_buffer *from, u64 from_at,
 int gpu_submit(struct gpu *g, glim_err *e) {
     static const struct wg_named_descriptor d;
     end_pass(g);
-    if (g->profile.n) {
+    if (g->profile.n && !g->profile.closed) {
         u64 bytes = (u64)g->profile.n * 16;
         g->d.CommandEncoderResolveQuerySet(encoder(g), g->profile.queries, 0, 2 * g->profile.n,
                                            g->profile.resolved.handle, 0);
         gpu_copy(g, &g->profile.resolved, 0, &g->profile.back, 0, bytes);
     }
+    g->profile.closed = true;
     void *list = g->d.CommandEncoderFinish(encoder(g), &d);
     close_list(g);
     g->d.QueueSubmit(g->queue, 1, &list);
@@ -622,6 +626,10 @@ int gpu_profile(struct gpu *g, u32 n, glim_err *e) {
         return fail(e, GLIM_UNSUPPORTED, "a profile of %u dispatches: at most %d can be timed", n,
                     MOST);
     }
+    if (n <= g->profile.cap) return GLIM_OK;
+    if (g->profile.queries) g->d.QuerySetRelease(g->profile.queries);
+    gpu_buffer_free(g, &g->profile.resolved);
+    gpu_buffer_free(g, &g->profile.back);
     struct wg_query_descriptor q = {.type = WG_QUERY_TIMESTAMP, .n = 2 * n};
     g->profile.cap = n;
     g->profile.queries = g->d.DeviceCreateQuerySet(g->device, &q);
@@ -635,7 +643,6 @@ int gpu_profile_read(struct gpu *g, u64 *ns, u32 cap, glim_err *e) {
     struct gpu_buffer *b = &g->profile.back;
     const void *bytes;
     u32 n = MIN(g->profile.n, cap);
-    g->profile.n = 0;
     if (n == 0) return 0;
     int rc = gpu_read_begin(g, b, (u64)n * 16, e);
     if (rc < 0) return rc;

@@ -1,17 +1,10 @@
-/* A thread per element: the half of its pair that it is. */
-@compute @workgroup_size(GROUP)
-fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) nwg: vec3<u32>,
-        @builtin(local_invocation_index) lid: u32) {
-    let i = group_of(wg, nwg) * GROUP + lid;
-    let r = i / P.y_cols;
-    let c = i % P.y_cols;
-    if (r >= y_n_rows()) { return; }
+/* The half of its pair that the element is. */
+fn value_of(r: u32, c: u32) -> f32 {
     let n = P.angles_cols / 2u; /* pairs of a head; what is beyond passes through */
     let in_head = c % P.head_dim;
     let head = c - in_head;
     if (in_head >= 2u * n) {
-        y_put(r, c, x_get(r, c));
-        return;
+        return x_get(r, c);
     }
     let neox = P.neox != 0u;
     let j = select(in_head / 2u, in_head % n, neox);
@@ -20,5 +13,5 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) nwg: vec3
     let v = x_get(r, head + select(2u * j + 1u, j + n, neox));
     let cos_j = angles_get(r, j);
     let sin_j = angles_get(r, n + j);
-    y_put(r, c, select(u * cos_j - v * sin_j, u * sin_j + v * cos_j, second));
+    return select(u * cos_j - v * sin_j, u * sin_j + v * cos_j, second);
 }

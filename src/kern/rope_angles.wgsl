@@ -1,4 +1,4 @@
-/* A thread per angle's cosine or sine. The angle is position times frequency: whole turns drop out of
+/* A row's cosines, then its sines. An angle is position times frequency: whole turns drop out of
  * the integer product, so that what remains is exact to 2^-32 of a turn at any position. */
 fn high_product(a: u32, b: u32) -> u32 {
     let a0 = a & 0xffffu; let a1 = a >> 16u;
@@ -9,13 +9,7 @@ fn high_product(a: u32, b: u32) -> u32 {
     return a1 * b1 + (mid >> 16u) + (mid2 >> 16u);
 }
 
-@compute @workgroup_size(GROUP)
-fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) nwg: vec3<u32>,
-        @builtin(local_invocation_index) lid: u32) {
-    let i = group_of(wg, nwg) * GROUP + lid;
-    let r = i / P.y_cols;
-    let c = i % P.y_cols;
-    if (r >= y_n_rows()) { return; }
+fn value_of(r: u32, c: u32) -> f32 {
     let n = P.y_cols / 2u;
     let j = c % n;
     let pos = row_pos(step_row(P.y_rows, r));
@@ -30,5 +24,5 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) nwg: vec3
     let q = (quarter + select(1u, 0u, c >= n)) & 3u;
     var v = select(s, k, (q & 1u) == 1u);
     if (q >= 2u) { v = -v; }
-    y_put(r, c, v * P.factor);
+    return v * P.factor;
 }

@@ -29,33 +29,35 @@ enum cut {
     CUT_MATMUL,
     CUT_EXPERT,
 };
+/* Bodies with an `each` say a value by row and column only, and get their main from there. */
 static const struct {
     const char *body;
     enum cut cut;
+    const char *each;
 } kernels[OP_COUNT] = {
-    [OP_EMBED] = {"embed", CUT_ROWS},
-    [OP_RMS_NORM] = {"rms_norm", CUT_WIDTH},
-    [OP_QUANTIZE] = {"quantize", CUT_ROWS},
-    [OP_RMS_NORM_Q] = {"rms_norm_q", CUT_ROWS},
-    [OP_MATMUL] = {"matmul", CUT_MATMUL},
-    [OP_ROPE_ANGLES] = {"rope_angles", CUT_ELEMENTS},
-    [OP_ROPE] = {"rope", CUT_ELEMENTS},
-    [OP_KV_STORE] = {"kv_store", CUT_ELEMENTS},
-    [OP_ATTEND] = {"attend", CUT_HEADS},
-    [OP_ADD] = {"add", CUT_ELEMENTS},
-    [OP_SCALE] = {"scale", CUT_ELEMENTS},
-    [OP_SOFTCAP] = {"softcap", CUT_ELEMENTS},
-    [OP_SWIGLU] = {"swiglu", CUT_ELEMENTS},
-    [OP_SWIGLU_Q] = {"swiglu_q", CUT_ROWS},
-    [OP_GEGLU] = {"geglu", CUT_ELEMENTS},
-    [OP_GEGLU_Q] = {"geglu_q", CUT_ROWS},
-    [OP_CONV_STORE] = {"conv_store", CUT_ELEMENTS},
-    [OP_CONV] = {"conv", CUT_ELEMENTS},
-    [OP_ROUTE] = {"route", CUT_ROWS},
-    [OP_EXPERT] = {"expert", CUT_EXPERT},
-    [OP_MIX] = {"mix", CUT_ELEMENTS},
-    [OP_PICK] = {"pick", CUT_ELEMENTS},
-    [OP_TOP] = {"top", CUT_ROWS},
+    [OP_EMBED] = {"embed", CUT_ROWS, NULL},
+    [OP_RMS_NORM] = {"rms_norm", CUT_WIDTH, NULL},
+    [OP_QUANTIZE] = {"quantize", CUT_ROWS, "each_block"},
+    [OP_RMS_NORM_Q] = {"rms_norm_q", CUT_ROWS, NULL},
+    [OP_MATMUL] = {"matmul", CUT_MATMUL, NULL},
+    [OP_ROPE_ANGLES] = {"rope_angles", CUT_ELEMENTS, "each_element"},
+    [OP_ROPE] = {"rope", CUT_ELEMENTS, "each_element"},
+    [OP_KV_STORE] = {"kv_store", CUT_ELEMENTS, NULL},
+    [OP_ATTEND] = {"attend", CUT_HEADS, NULL},
+    [OP_ADD] = {"add", CUT_ELEMENTS, "each_element"},
+    [OP_SCALE] = {"scale", CUT_ELEMENTS, "each_element"},
+    [OP_SOFTCAP] = {"softcap", CUT_ELEMENTS, "each_element"},
+    [OP_SWIGLU] = {"swiglu", CUT_ELEMENTS, "each_element"},
+    [OP_SWIGLU_Q] = {"swiglu", CUT_ROWS, "each_block"},
+    [OP_GEGLU] = {"geglu", CUT_ELEMENTS, "each_element"},
+    [OP_GEGLU_Q] = {"geglu", CUT_ROWS, "each_block"},
+    [OP_CONV_STORE] = {"conv_store", CUT_ELEMENTS, NULL},
+    [OP_CONV] = {"conv", CUT_ELEMENTS, "each_element"},
+    [OP_ROUTE] = {"route", CUT_ROWS, NULL},
+    [OP_EXPERT] = {"expert", CUT_EXPERT, NULL},
+    [OP_MIX] = {"mix", CUT_ELEMENTS, "each_element"},
+    [OP_PICK] = {"pick", CUT_ELEMENTS, "each_element"},
+    [OP_TOP] = {"top", CUT_ROWS, NULL},
 };
 
 static u64 parts(u64 n, u64 size) {
@@ -264,6 +266,7 @@ size_t wgsl_compose(const struct wgsl_variant *v, char *out, size_t cap) {
     put_vectors(&t, v);
     if (decodes) put_decoder(&t, v->type);
     say(&t, "%s", wgsl_body(kernels[v->op].body));
+    if (kernels[v->op].each) say(&t, "%s", wgsl_body(kernels[v->op].each));
     if (v->op == OP_MATMUL || v->op == OP_EXPERT)
         say(&t, "%s", wgsl_body(v->tile ? "product_tile" : "product_few"));
     if (v->tile) say(&t, "%s", wgsl_body(v->op == OP_MATMUL ? "tile_rows" : "tile_slots"));
