@@ -1,6 +1,6 @@
 /* Answers into events: finds marks in the text and keeps text, thoughts and calls apart. A step
  * takes one byte or one mark and queues a few events; the queue is emptied before the next, so that
- * events may point into the buffers. The calls themselves are read by stream_call.c. */
+ * events may point into the buffers. The calls themselves are read by stream_call*.c. */
 #include "text/stream.h"
 
 #include <assert.h>

@@ -28,7 +28,7 @@ struct stream_queued {
     size_t at, n;
 };
 
-/* A call being read; private to stream_call.c. */
+/* A call being read; private to stream_call*.c. */
 struct stream_call {
     u8 state;
     bool bare;     /* begun without a mark: if it is none, nothing is wrong */
