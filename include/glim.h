@@ -178,11 +178,14 @@ GLIM_API int glim_session_plan(glim_model *model, const glim_session_params *par
 /* Why the last call on this session failed. Never NULL. Every call clears it. */
 GLIM_API const glim_err *glim_session_error(const glim_session *session);
 
-enum { GLIM_LOGITS_LAST, GLIM_LOGITS_ALL, GLIM_LOGITS_NONE };
+enum { GLIM_LOGITS_LAST, GLIM_LOGITS_ALL, GLIM_LOGITS_NONE, GLIM_LOGITS_DRAW };
 
 /* Queues tokens behind those already there; glim_step processes them. GLIM_FULL: they do not fit
  * in the context, nothing was queued. logits says whose logits are wanted: of the last of these
- * tokens, of all (n at most max_logits and n_batch, and nothing else queued), or of none. */
+ * tokens, of all (n at most max_logits and n_batch, and nothing else queued), or of none.
+ * GLIM_LOGITS_DRAW: of the last, and only for glim_sample, as glim_next has it. A GPU then draws
+ * the token where the samplers allow it, sends back no logits, and goes on with the token while the
+ * caller looks at it. */
 GLIM_API int glim_feed(glim_session *session, const int32_t *ids, size_t n, int logits);
 
 /* Does a bounded piece of work: GLIM_AGAIN while there is more, 0 when all is processed. */
@@ -191,7 +194,8 @@ GLIM_API int glim_step(glim_session *session);
 GLIM_API int glim_wait(glim_session *session);
 
 /* The logits of the last finished pass: row i of *n_rows rows of n_vocab floats, NULL if there is
- * no such row. Valid until the next step. n_rows may be NULL. */
+ * no such row, as on a GPU behind GLIM_LOGITS_DRAW and glim_next. Valid until the next step. n_rows
+ * may be NULL. */
 GLIM_API const float *glim_logits(const glim_session *session, size_t i, size_t *n_rows);
 
 /* All tokens so far, processed or queued; valid until the next call. */
@@ -262,7 +266,7 @@ GLIM_API glim_generation glim_generation_default(void);
  * Texts are valid until the model is closed. */
 GLIM_API glim_generation glim_model_generation(const glim_model *model);
 /* GLIM_ARG names a value out of range (NaN included) and changes nothing. Forgets what
- * glim_logprobs knows. */
+ * glim_logprobs knows; behind GLIM_LOGITS_DRAW the next glim_sample needs another glim_step. */
 GLIM_API int glim_set_generation(glim_session *session, const glim_generation *params);
 
 /* Queues a text as it is, with the beginning-of-text token if the session is empty and the model

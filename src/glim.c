@@ -192,10 +192,12 @@ static int set_generation(glim_session *s, const glim_generation *params, glim_e
     int rc = sampler_prepare(&s->s.sampler, params, &setup, err);
     if (rc < 0) return rc;
     if (s->answer.s) rc = answer_set(&s->answer, params, err);
-    if (rc < 0)
+    if (rc < 0) {
         arena_free(&setup.arena);
-    else
+    } else {
         sampler_adopt(&s->s.sampler, params, &setup);
+        session_resampled(&s->s);
+    }
     return rc;
 }
 

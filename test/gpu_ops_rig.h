@@ -71,8 +71,9 @@ struct op_run {
     struct kv_seq seq;
     struct exec_gpu x;
     struct step step;
-    struct step_row *rows; /* [max T]; the test fills it */
-    u32 *out_rows;         /* [max R]; likewise */
+    struct step_row *rows;   /* [max T]; the test fills it */
+    u32 *out_rows;           /* [max R]; likewise */
+    const struct draw *draw; /* NULL: none */
     struct {
         struct ref ref;
         const void *rows; /* side by side; a test may point to others before each pass */
@@ -220,7 +221,8 @@ static inline void run_pass(struct op_run *o, u32 t, u32 r) {
     u8 *before = malloc(o->prog.bytes);
     assert_non_null(before);
     memset(before, 0xff, o->prog.bytes);
-    o->step = (struct step){.rows = o->rows, .t = t, .out_rows = o->out_rows, .r = r};
+    o->step =
+        (struct step){.rows = o->rows, .t = t, .out_rows = o->out_rows, .r = r, .draw = o->draw};
     for (u32 i = 0; i < o->n_in; i++) {
         const struct val *v = run_val(o, o->in[i].ref);
         for (u32 k = 0; k < run_rows(o, o->in[i].ref); k++) {
@@ -230,7 +232,8 @@ static inline void run_pass(struct op_run *o, u32 t, u32 r) {
         }
     }
     int rc = gpu_write(o->x.device->gpu, &o->x.memory, 0, before, o->prog.bytes, &e);
-    while (rc == GLIM_OK && (rc = exec_gpu_run(&o->x, &o->step, UINT64_MAX / 4, &e)) == GLIM_AGAIN)
+    while (rc == GLIM_OK &&
+           (rc = exec_gpu_run(&o->x, &o->step, NULL, UINT64_MAX / 4, &e)) == GLIM_AGAIN)
         rc = GLIM_OK;
     if (rc < 0) fail_test("%s: %s", o->where, e.msg);
     read_buffer(o, &o->x.memory, o->memory, o->prog.bytes);

@@ -100,7 +100,7 @@ static void bad_logits_are_an_error(void **state) {
                           V * sizeof *x, &e))
                 fail_test("%s", e.msg);
         }
-        int rc = exec_gpu_run(&o.x, &o.step, UINT64_MAX / 4, &e);
+        int rc = exec_gpu_run(&o.x, &o.step, NULL, UINT64_MAX / 4, &e);
         assert_int_equal(rc, k < 5 ? GLIM_NUMERIC : GLIM_OK);
         if (rc == GLIM_OK) assert_memory_equal(exec_gpu_logits(&o.x, 0), x, sizeof x);
     }

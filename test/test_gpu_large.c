@@ -89,7 +89,7 @@ static void tops(void **state) {
         top_fill(x, d);
         struct top_params p = {cases[i].n};
         struct ref in = run_in(&o, x, ROWS_R, 1, d, DT_F32);
-        struct ref y = prog_op(&o.prog, OP_TOP, &in, 2 * p.n, &p);
+        struct ref y = prog_op(&o.prog, OP_TOP, &in, 2 * p.n + 1, &p);
         run_ready(&o);
         run_pass(&o, 1, TOP_ROWS);
         for (u32 k = 0; k < TOP_ROWS; k++)

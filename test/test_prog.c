@@ -377,7 +377,12 @@ static void bench_make(struct bench *b, u32 t, u32 r) {
         b->rows[i] = (struct step_row){.id = (i32)(rng() % 64), .pos = i};
     for (u32 i = 0; i < r; i++)
         b->out_rows[i] = i * t / r;
-    b->step = (struct step){b->rows, t, b->out_rows, r, &b->seq, &b->layout};
+    b->step = (struct step){.rows = b->rows,
+                            .t = t,
+                            .out_rows = b->out_rows,
+                            .r = r,
+                            .seqs = &b->seq,
+                            .kv = &b->layout};
 }
 
 /* Runs the program as it stands; returns its output rows, to be freed. */

@@ -12,7 +12,7 @@ static void tops(struct rig *r) {
         assert_non_null(x);
         top_fill(x, d);
         struct top_params p = {cases[i].n};
-        struct mat a[2] = {mat_new(r, TOP_ROWS, 2 * p.n, DT_F32), mat_copy(r, x, TOP_ROWS, d)};
+        struct mat a[2] = {mat_new(r, TOP_ROWS, 2 * p.n + 1, DT_F32), mat_copy(r, x, TOP_ROWS, d)};
         r->step = (struct step){.t = TOP_ROWS, .r = TOP_ROWS};
         rig_run(r, OP_TOP, &p, a, 2);
         for (u32 k = 0; k < TOP_ROWS; k++)

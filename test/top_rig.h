@@ -46,6 +46,10 @@ static inline void top_check(const f32 *y, const f32 *x, u32 d, u32 n) {
         order[i] = i;
     top_row = x;
     qsort(order, d, sizeof *order, top_order);
+    f32 smallest = NAN;
+    for (u32 i = d; i-- > 0 && isnan(smallest);)
+        smallest = x[order[i]];
+    assert_true(y[2 * n] == smallest || (isnan(y[2 * n]) && isnan(smallest)));
     for (u32 i = 0; i < n; i++) {
         assert_int_equal((u32)y[i], order[i]);
         assert_int_equal(f32_bits(y[n + i]), f32_bits(x[order[i]]));

@@ -7,7 +7,11 @@ fn step_row(kind: u32, r: u32) -> u32 {
     if (kind == 0u) { return r; }
     return step_words[step_words[3] + r];
 }
-fn row_id(row: u32) -> u32 { return step_words[step_words[2] + 3u * row]; }
+fn row_id(row: u32) -> u32 {
+    let id = step_words[step_words[2] + 3u * row];
+    if (id < 0x80000000u) { return id; }
+    return u32(bitcast<f32>(act[id & 0x7fffffffu])); /* what the step before drew */
+}
 fn row_pos(row: u32) -> u32 { return step_words[step_words[2] + 3u * row + 1u]; }
 fn row_seq(row: u32) -> u32 { return step_words[step_words[2] + 3u * row + 2u]; }
 /* What limits a number, like clamp, may lose a NaN, which has to reach the logits. */

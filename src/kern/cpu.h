@@ -60,6 +60,7 @@ struct step {
     u32 r;
     const struct step_seq *seqs;
     const struct kv_layout *kv;
+    const struct draw *draw; /* NULL: nothing is drawn, and TOP finds all it can */
 };
 
 struct cpu_call {

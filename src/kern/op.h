@@ -38,6 +38,25 @@ enum route_gate {
 
 enum { TOP_MOST = 256 }; /* of TOP's n */
 
+/* How DRAW chooses: of TOP's n best, steps in order leave the first few; of these the one at u, in
+ * [0, 1), of the way through their probabilities, which go as exp(beta * value). */
+enum draw_step {
+    DRAW_BETA,  /* beta = value */
+    DRAW_TOP_K, /* at most `value` candidates */
+    DRAW_TOP_P, /* the fewest with `value` of the probability */
+    DRAW_MIN_P, /* those at least exp(value) times as likely as the best */
+};
+enum { DRAW_STEPS = 4 };
+struct draw {
+    u32 n, least; /* candidates to find, 1 to TOP's n; how many each step leaves, at least */
+    f32 u;
+    u32 n_steps;
+    struct {
+        u32 kind; /* enum draw_step */
+        f32 value;
+    } steps[DRAW_STEPS];
+};
+
 struct op_param {
     const char *name;
     char kind; /* 'u' u32, 'f' f32 */

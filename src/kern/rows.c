@@ -33,14 +33,16 @@ void cpu_pick(const struct cpu_call *c) {
 /* Values are taken in the order of their ids: an equal one that comes later stays behind. */
 void cpu_top(const struct cpu_call *c) {
     const struct mat *y = &c->a[0], *x = &c->a[1];
-    u32 most = top_params(c->op).n, from, to;
+    u32 room = top_params(c->op).n, most = c->step->draw ? c->step->draw->n : room, from, to;
     cpu_share(c, y->rows, 1, &from, &to);
     for (u32 r = from; r < to; r++) {
         const f32 *in = row(x, r);
-        f32 *ids = row(y, r), *best = ids + most;
+        f32 *ids = row(y, r), *best = ids + room, *smallest = best + room;
         u32 n = 0;
+        *smallest = in[0];
         for (u32 i = 0; i < x->cols; i++) {
             u32 at = n;
+            if (in[i] < *smallest || isnan(*smallest)) *smallest = in[i];
             while (at > 0 && (in[i] > best[at - 1] || (isnan(in[i]) && !isnan(best[at - 1]))))
                 at--;
             if (at == most) continue;
@@ -51,6 +53,56 @@ void cpu_top(const struct cpu_call *c) {
             ids[at] = (f32)i;
             n = MIN(n + 1, most);
         }
+    }
+}
+
+/* The first of n candidates, the best first, that steps leave; their weights are in w then. */
+static u32 draw_cut(const struct draw *d, const f32 *value, f64 w[TOP_MOST]) {
+    u32 n = d->n;
+    f64 beta = 1;
+    for (u32 s = 0; s <= d->n_steps; s++) {
+        f64 v = s < d->n_steps ? (f64)d->steps[s].value : 0, total = 0, sum = 0;
+        u32 least = MIN(MAX(d->least, 1u), n), i = 0;
+        for (u32 j = 0; j < n; j++)
+            total += w[j] = exp(((f64)value[j] - (f64)value[0]) * beta);
+        if (s == d->n_steps) break;
+        switch (d->steps[s].kind) {
+        case DRAW_BETA:
+            beta = v;
+            break;
+        case DRAW_TOP_K:
+            n = MIN(n, MAX((u32)v, least));
+            break;
+        case DRAW_TOP_P:
+            for (; i < n && (i < least || sum < v * total); i++)
+                sum += w[i];
+            n = i;
+            break;
+        case DRAW_MIN_P:
+            while (i < n && (i < least || (f64)value[i] >= (f64)value[0] + v / beta))
+                i++;
+            n = i;
+        }
+    }
+    return n;
+}
+
+void cpu_draw(const struct cpu_call *c) {
+    const struct mat *y = &c->a[0], *x = &c->a[1];
+    const struct draw *d = c->step->draw;
+    f64 w[TOP_MOST];
+    u32 from, to;
+    cpu_share(c, y->rows, 1, &from, &to);
+    for (u32 r = from; r < to && d; r++) {
+        const f32 *ids = row(x, r);
+        u32 n = draw_cut(d, ids + x->cols / 2, w), i = 0;
+        f64 left = 0;
+        for (u32 j = 0; j < n; j++)
+            left += w[j];
+        left *= (f64)d->u;
+        while (i + 1 < n && (left -= w[i]) >= 0 && w[i + 1] > 0)
+            i++;
+        row(y, r)[0] = ids[i];
     }
 }
 

@@ -9,6 +9,7 @@ var<workgroup> sums: array<u32, WIDE>;
 var<workgroup> keys: array<u32, WIDE>;
 var<workgroup> ids: array<u32, WIDE>;
 var<workgroup> n_taken: atomic<u32>;
+var<workgroup> lowest: atomic<u32>;
 var<workgroup> found: vec3<u32>; /* the digit, how many are left to find with it, how many have it */
 
 /* Orders all numbers; zeros are equal, NaN comes first. */
@@ -27,11 +28,21 @@ fn put_choice(r: u32, at: u32, id: u32) {
     act[P.y_at + r * P.y_pitch + P.n + at] = act[P.x_at + r * P.x_pitch + id];
 }
 
+fn put_smallest(r: u32) {
+    let key = atomicLoad(&lowest);
+    let bits = select(~key, key ^ 0x80000000u, key >= 0x80000000u);
+    y_put(r, 2u * P.n, bitcast<f32>(select(bits, 0x7fc00000u, key == 0xffffffffu)));
+}
+/* How many to find. */
+fn n_wanted() -> u32 { return select(step_words[5], P.n, step_words[5] == 0u); }
+
 fn best_of(r: u32, lid: u32) {
     var key = 0u;
     var best = 0xffffffffu;
+    var low = 0xffffffffu;
     for (var e = lid; e < P.x_cols; e += WIDE) {
         let k = key_of(x_get(r, e));
+        low = min(low, k);
         if (comes_first(k, e, key, best)) {
             key = k;
             best = e;
@@ -39,6 +50,7 @@ fn best_of(r: u32, lid: u32) {
     }
     keys[lid] = key;
     ids[lid] = best;
+    atomicMin(&lowest, low);
     for (var half = WIDE / 2u; half > 0u; half /= 2u) {
         workgroupBarrier();
         if (lid < half && comes_first(keys[lid + half], ids[lid + half], keys[lid], ids[lid])) {
@@ -46,7 +58,10 @@ fn best_of(r: u32, lid: u32) {
             ids[lid] = ids[lid + half];
         }
     }
-    if (lid == 0u) { put_choice(r, 0u, ids[0]); }
+    if (lid == 0u) {
+        put_choice(r, 0u, ids[0]);
+        put_smallest(r);
+    }
 }
 
 /* From counts: the digit that the left-th largest has. All threads come here together. */
@@ -70,7 +85,10 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) nwg: vec3
         @builtin(local_invocation_index) lid: u32) {
     let r = group_of(wg, nwg);
     if (r >= P.groups) { return; }
-    if (P.n == 1u) {
+    let n = n_wanted();
+    if (lid == 0u) { atomicStore(&lowest, 0xffffffffu); }
+    workgroupBarrier();
+    if (n == 1u) {
         best_of(r, lid);
         return;
     }
@@ -78,7 +96,8 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) nwg: vec3
     var key_bits = 0u;
     var id = 0u; /* the same of 2^24 - 1 - id, which is larger for lower ids */
     var id_bits = 0u;
-    var left = P.n;
+    var left = n;
+    var low = 0xffffffffu;
     for (var digit = 0u; digit < 7u; digit++) {
         let in_key = digit < 4u;
         let shift = select((6u - digit) * 8u, (3u - digit) * 8u, in_key);
@@ -88,6 +107,7 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) nwg: vec3
         for (var e = lid; e < P.x_cols; e += WIDE) {
             let k = key_of(x_get(r, e));
             let i = 0xffffffu - e;
+            low = min(low, k);
             if ((k & key_bits) != key || (i & id_bits) != id) { continue; }
             atomicAdd(&counts[(select(i, k, in_key) >> shift) & 255u], 1u);
         }
@@ -104,6 +124,7 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) nwg: vec3
         if (digit >= 3u && f.y == f.z) { break; } /* all that agree so far are wanted */
     }
     if (lid == 0u) { atomicStore(&n_taken, 0u); }
+    atomicMin(&lowest, low);
     workgroupBarrier();
     for (var e = lid; e < P.x_cols; e += WIDE) {
         let k = key_of(x_get(r, e));
@@ -114,9 +135,10 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) nwg: vec3
         }
     }
     workgroupBarrier();
-    if (lid >= P.n) { return; }
+    if (lid == 0u) { put_smallest(r); }
+    if (lid >= n) { return; }
     var at = 0u;
-    for (var j = 0u; j < P.n; j++) {
+    for (var j = 0u; j < n; j++) {
         if (comes_first(keys[j], ids[j], keys[lid], ids[lid])) { at++; }
     }
     put_choice(r, at, ids[lid]);

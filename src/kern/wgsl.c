@@ -1,8 +1,10 @@
 /* Composes kernels.
  *
  * The step record, in words: [0] T, [1] R, [2] where the rows are, [3] where the wanted rows are,
- * [4] where the sequences are. A row is {id, position, sequence}. A sequence has for each kind of
- * layer {where its pages are, how many slots}; position p is in page pages[p / KV_PAGE % slots]. */
+ * [4] where the sequences are; what struct draw has: [5] n (0: nothing is drawn), [6] least, [7] u,
+ * [8] steps, [9..] kind and value of each. A row is {id, position, sequence}; an id with the top
+ * bit is where in the activations it stands, as DRAW left it. A sequence has for each kind of layer
+ * {where its pages are, how many slots}; position p is in page pages[p / KV_PAGE % slots]. */
 #include "kern/wgsl.h"
 #include "kern/cpu.h"
 #include "kern/quant.h"
@@ -19,6 +21,7 @@ enum {
 };
 
 _Static_assert(TOP_MOST == 256, "top.wgsl has a thread for each, and for each value of a byte");
+_Static_assert(DRAW_BETA == 0 && DRAW_TOP_K == 1 && DRAW_TOP_P == 2, "draw.wgsl has these numbers");
 
 /* How work is cut into workgroups. */
 enum cut {
@@ -58,6 +61,7 @@ static const struct {
     [OP_MIX] = {"mix", CUT_ELEMENTS, "each_element"},
     [OP_PICK] = {"pick", CUT_ELEMENTS, "each_element"},
     [OP_TOP] = {"top", CUT_ROWS, NULL},
+    [OP_DRAW] = {"draw", CUT_ROWS, NULL},
 };
 
 static u64 parts(u64 n, u64 size) {

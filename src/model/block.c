@@ -107,6 +107,12 @@ struct ref block_pick(struct build *b, struct ref x) {
     return op2(b, OP_PICK, x, REF_ABSENT, NULL);
 }
 
+void block_draw(struct build *b) {
+    struct top_params top = {MIN((u32)TOP_MOST, b->p->output.cols)};
+    b->p->best = prog_op(b->p, OP_TOP, &b->p->output, 2 * top.n + 1, &top);
+    b->p->drawn = prog_op(b->p, OP_DRAW, &b->p->best, 1, NULL);
+}
+
 /* ---- Attention ------------------------------------------------------------------------------- */
 
 void block_bind_attention(struct model *m, struct attention *a, u32 layer, u32 head_dim, u32 with) {

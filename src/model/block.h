@@ -35,6 +35,7 @@ struct ref block_add(struct build *b, struct ref x, struct ref y, f32 scale); /*
 struct ref block_scale(struct build *b, struct ref x, f32 scale);             /* scale x */
 struct ref block_softcap(struct build *b, struct ref x, f32 cap);
 struct ref block_pick(struct build *b, struct ref x); /* rows whose logits are wanted */
+void block_draw(struct build *b);                     /* a token from the program's output */
 
 /* Attention weights of a layer; NULL where the family has none. */
 struct attention {

@@ -171,5 +171,6 @@ void model_close(struct model *m) {
 int model_build(const struct model *m, struct prog *p, bool exact, glim_err *e) {
     struct build b = {.p = p, .exact = exact};
     m->arch->build(&b, m);
+    if (p->draws) block_draw(&b);
     return prog_plan(p, e);
 }

@@ -64,6 +64,11 @@ int prog_plan(struct prog *p, glim_err *e) {
     if (!placed) fail(&p->err, GLIM_NOMEM, "out of memory (program)");
     if (p->err.code) return fail(e, p->err.code, "%s", p->err.msg);
     p->vals[p->output.val].last = p->n_ops; /* read by the caller after the last op */
+    if (p->best.val != REF_NONE) p->vals[p->best.val].last = p->n_ops;
+    if (p->drawn.val != REF_NONE) {
+        p->vals[p->drawn.val].first = 0;
+        p->vals[p->drawn.val].last = p->n_ops;
+    }
     u32 n_placed = 0;
     for (u32 i = 0; i < p->n_vals; i++) {
         struct val *v = &p->vals[i];

@@ -4,7 +4,8 @@
 #include <string.h>
 
 void prog_init(struct prog *p, struct arena *a, u32 max_t, u32 max_r) {
-    *p = (struct prog){.arena = a, .max_t = max_t, .max_r = max_r};
+    *p = (struct prog){
+        .arena = a, .max_t = max_t, .max_r = max_r, .best = REF_ABSENT, .drawn = REF_ABSENT};
 }
 
 /* Room for one more item in a growing array of the arena; old copies stay there until it goes. */

@@ -16,7 +16,8 @@ enum { MANY_ROWS = 8 };
 enum { PARAM_WORDS = 64 }; /* a slice of the params: 256 bytes, as bindings are aligned */
 
 /* Words of the step record before the rows, and per row; see kern/wgsl.c. */
-enum { STEP_HEAD = 8, STEP_ROW = 3 };
+enum { STEP_HEAD = 9 + 2 * DRAW_STEPS, STEP_ROW = 3 };
+enum { FROM_ACTIVATIONS = 0x80000000 }; /* of a row's id: where it stands */
 
 /* ---- Shapes ---------------------------------------------------------------------------------- */
 
@@ -126,8 +127,9 @@ static bool is_due(const struct gpu_launch *l, u32 rows, const struct weight *w)
 static u64 groups_of(const struct exec_gpu *x, const struct gpu_launch *l, u32 t, u32 r) {
     const struct val *v = val_of(x, l->op->args[0]);
     u32 rows = rows_of(v, t, r);
-    u32 operand;
+    u32 operand, val = l->op->args[0].val;
     const struct weight *w = matrix_of(x, l->op, &operand);
+    if (!x->drawing && (val == x->prog->best.val || val == x->prog->drawn.val)) return 0;
     if (rows == 0 || !is_due(l, rows, w)) return 0;
     return wgsl_groups(&l->variant, l->op, rows, w ? w->rows : 0, l->piece_rows);
 }
@@ -237,6 +239,11 @@ static int make_caches(struct exec_gpu *x, struct arena *a, glim_err *e) {
     return GLIM_OK;
 }
 
+/* What comes back of a pass that draws: the id, then TOP's row. */
+static u64 pick_bytes(const struct exec_gpu *x) {
+    return 4 + 4 * (u64)x->prog->best.cols;
+}
+
 static int make_buffers(struct exec_gpu *x, struct arena *a, glim_err *e) {
     struct gpu *g = x->device->gpu;
     const struct prog *p = x->prog;
@@ -258,7 +265,9 @@ static int make_buffers(struct exec_gpu *x, struct arena *a, glim_err *e) {
     x->params_words = arena_array(a, x->params_size, 4);
     x->launches = arena_array(a, x->n_launches, sizeof *x->launches);
     x->logits = arena_array(a, (u64)p->max_r * out->cols, sizeof *x->logits);
-    if (!x->step_words || !x->params_words || !x->launches || !x->logits)
+    bool draws = p->best.val != REF_NONE;
+    if (draws) x->best = arena_array(a, p->best.cols, sizeof *x->best);
+    if (!x->step_words || !x->params_words || !x->launches || !x->logits || (draws && !x->best))
         return fail(e, GLIM_NOMEM, "out of memory (GPU session)");
     memset(x->launches, 0, x->n_launches * sizeof *x->launches);
     memset(x->params_words, 0, (size_t)x->params_size * 4);
@@ -269,6 +278,8 @@ static int make_buffers(struct exec_gpu *x, struct arena *a, glim_err *e) {
         rc = gpu_buffer_init(g, &x->params, (u64)x->params_size * 4, GPU_UNIFORM, "params", e);
     if (rc == GLIM_OK)
         rc = gpu_buffer_init(g, &x->back, p->max_r * out->pitch, GPU_READBACK, "logits", e);
+    for (u32 i = 0; i < COUNT(x->picks) && draws && rc == GLIM_OK; i++)
+        rc = gpu_buffer_init(g, &x->picks[i], pick_bytes(x), GPU_READBACK, "drawn", e);
     return rc < 0 ? rc : make_caches(x, a, e);
 }
 
@@ -276,7 +287,7 @@ int exec_gpu_init(struct exec_gpu *x, const struct prog *p, struct device_model 
                   const struct kv_seq *seq, struct arena *a, glim_err *e) {
     glim_err own = {0};
     if (!e) e = &own;
-    *x = (struct exec_gpu){.prog = p, .device = m->device, .seq = seq};
+    *x = (struct exec_gpu){.prog = p, .device = m->device, .seq = seq, .drawn = -1};
     int rc = each_launch(x, m, NULL, e); /* uploads weights and counts */
     if (rc == GLIM_OK) rc = make_buffers(x, a, e);
     if (rc == GLIM_OK) rc = each_launch(x, m, begin_launch, e);
@@ -298,14 +309,24 @@ void exec_gpu_free(struct exec_gpu *x) {
     gpu_buffer_free(g, &x->step);
     gpu_buffer_free(g, &x->params);
     gpu_buffer_free(g, &x->back);
+    for (u32 i = 0; i < COUNT(x->picks); i++)
+        gpu_buffer_free(g, &x->picks[i]);
     *x = (struct exec_gpu){0};
 }
 
 /* ---- Running --------------------------------------------------------------------------------- */
 
+static void fill_draw(const struct draw *d, u32 *to) {
+    to[0] = d->n;
+    to[1] = d->least;
+    memcpy(&to[2], &d->u, 4);
+    to[3] = d->n_steps;
+    memcpy(&to[4], d->steps, d->n_steps * sizeof d->steps[0]);
+}
+
 /* The step record; see the contract in kern/wgsl.c. A sequence's pages on the device are its own,
- * in the order of its slots. */
-static u32 fill_step(struct exec_gpu *x, const struct step *s) {
+ * in the order of its slots. drawn: the one row's id is what the pass before drew. */
+static u32 fill_step(struct exec_gpu *x, const struct step *s, bool drawn) {
     u32 *to = x->step_words;
     u32 rows = STEP_HEAD, out = rows + STEP_ROW * s->t, seqs = out + s->r;
     u32 pages = seqs + 2 * KV_KINDS;
@@ -315,11 +336,13 @@ static u32 fill_step(struct exec_gpu *x, const struct step *s) {
     to[2] = rows;
     to[3] = out;
     to[4] = seqs;
+    if (s->draw) fill_draw(s->draw, to + 5);
     for (u32 i = 0; i < s->t; i++) {
         to[rows + STEP_ROW * i] = (u32)s->rows[i].id;
         to[rows + STEP_ROW * i + 1] = s->rows[i].pos;
         to[rows + STEP_ROW * i + 2] = s->rows[i].seq;
     }
+    if (drawn) to[rows] = FROM_ACTIVATIONS | (u32)(val_of(x, x->prog->drawn)->offset / 4);
     for (u32 i = 0; i < s->r; i++)
         to[out + i] = s->out_rows[i];
     for (u32 k = 0; k < KV_KINDS; k++) {
@@ -332,20 +355,45 @@ static u32 fill_step(struct exec_gpu *x, const struct step *s) {
     return pages;
 }
 
-static int begin_pass_gpu(struct exec_gpu *x, const struct step *s, glim_err *e) {
-    struct gpu *g = x->device->gpu;
-    const struct val *out = val_of(x, x->prog->output);
-    u32 words = fill_step(x, s);
-    int rc = gpu_write(g, &x->step, 0, x->step_words, (u64)words * 4, e);
-    if (rc == GLIM_OK && (s->t != x->t || s->r != x->r)) {
-        for (u32 i = 0; i < x->n_launches; i++) {
-            const struct gpu_launch *l = &x->launches[i];
-            x->params_words[l->params_at] = (u32)groups_of(x, l, s->t, s->r);
-        }
-        rc = gpu_write(g, &x->params, 0, x->params_words, (u64)x->params_size * 4, e);
-        x->t = rc == GLIM_OK ? s->t : 0; /* 0: write them again */
-        x->r = s->r;
+/* Params depend on the number of rows and on whether a token is drawn. */
+static int set_params(struct exec_gpu *x, const struct step *s, glim_err *e) {
+    bool drawing = s->draw != NULL;
+    if (s->t == x->t && s->r == x->r && drawing == x->drawing) return GLIM_OK;
+    x->drawing = drawing;
+    for (u32 i = 0; i < x->n_launches; i++) {
+        const struct gpu_launch *l = &x->launches[i];
+        x->params_words[l->params_at] = (u32)groups_of(x, l, s->t, s->r);
     }
+    int rc = gpu_write(x->device->gpu, &x->params, 0, x->params_words, (u64)x->params_size * 4, e);
+    x->t = rc == GLIM_OK ? s->t : 0; /* 0: write them again */
+    x->r = s->r;
+    return rc;
+}
+
+/* Puts what the pass gives where it can be read back; how many bytes. */
+static u64 copy_back(struct exec_gpu *x, const struct step *s, struct gpu_pass *pass) {
+    struct gpu *g = x->device->gpu;
+    if (!s->draw) {
+        const struct val *out = val_of(x, x->prog->output);
+        u64 bytes = MAX(s->r * out->pitch, (u64)4);
+        pass->back = &x->back;
+        gpu_copy(g, &x->memory, out->offset, pass->back, 0, bytes);
+        return bytes;
+    }
+    pass->draw = *s->draw;
+    pass->back = &x->picks[x->turn];
+    x->turn = (x->turn + 1) % COUNT(x->picks);
+    gpu_copy(g, &x->memory, val_of(x, x->prog->drawn)->offset, pass->back, 0, 4);
+    gpu_copy(g, &x->memory, val_of(x, x->prog->best)->offset, pass->back, 4, pick_bytes(x) - 4);
+    return pick_bytes(x);
+}
+
+static int submit_pass(struct exec_gpu *x, const struct step *s, bool drawn, struct gpu_pass *pass,
+                       glim_err *e) {
+    struct gpu *g = x->device->gpu;
+    u32 words = fill_step(x, s, drawn);
+    int rc = gpu_write(g, &x->step, 0, x->step_words, (u64)words * 4, e);
+    if (rc == GLIM_OK) rc = set_params(x, s, e);
     if (rc < 0) return rc;
     for (u32 i = 0; i < x->n_launches; i++) {
         const struct gpu_launch *l = &x->launches[i];
@@ -354,11 +402,11 @@ static int begin_pass_gpu(struct exec_gpu *x, const struct step *s, glim_err *e)
         gpu_dispatch(g, l->pipeline, l->group, groups);
         x->n_dispatches++;
     }
-    u64 bytes = MAX(s->r * out->pitch, (u64)4);
-    gpu_copy(g, &x->memory, out->offset, &x->back, 0, bytes);
+    struct gpu_pass p = {.pos = s->rows[0].pos};
+    u64 bytes = copy_back(x, s, &p);
     rc = gpu_submit(g, e);
-    if (rc == GLIM_OK) rc = gpu_read_begin(g, &x->back, bytes, e);
-    x->in_flight = rc == GLIM_OK;
+    if (rc == GLIM_OK) rc = gpu_read_begin(g, p.back, bytes, e);
+    if (rc == GLIM_OK) *pass = p;
     x->n_passes++;
     return rc;
 }
@@ -396,20 +444,75 @@ static int take_times(struct exec_gpu *x, glim_err *e) {
     return n < 0 ? n : GLIM_OK;
 }
 
-int exec_gpu_run(struct exec_gpu *x, const struct step *s, u64 budget_ns, glim_err *e) {
-    struct gpu *g = x->device->gpu;
+static int take_drawn(struct exec_gpu *x, const u8 *bytes, glim_err *e) {
+    u32 most = x->prog->best.cols / 2;
+    f32 id;
+    memcpy(&id, bytes, 4);
+    memcpy(x->best, bytes + 4, (2 * most + 1) * sizeof *x->best);
+    f32 ends[2] = {x->best[most], x->best[2 * most]}; /* the largest and the smallest */
+    x->drawn = (i32)id;
+    return check_row(ends, 2, e);
+}
+
+/* Whether the pass that was begun ahead is the one of this step. */
+static bool is_ahead(const struct exec_gpu *x, const struct step *s) {
+    const struct gpu_pass *p = &x->ahead;
+    return p->back && s->draw && s->t == 1 && s->rows[0].pos == p->pos &&
+           s->rows[0].id == x->drawn && memcmp(s->draw, &p->draw, sizeof p->draw) == 0;
+}
+
+static void drop_pass(struct exec_gpu *x, struct gpu_pass *pass) {
     const void *bytes;
+    if (!pass->back) return;
+    while (gpu_read_poll(x->device->gpu, pass->back, &bytes, NULL) == GLIM_AGAIN)
+        plat_sleep_ns(50 * 1000);
+    gpu_read_end(x->device->gpu, pass->back);
+    *pass = (struct gpu_pass){0};
+}
+
+static int begin_passes(struct exec_gpu *x, const struct step *s, const struct step *then,
+                        glim_err *e) {
+    int rc = GLIM_OK;
+    if (!x->now.back && is_ahead(x, s)) {
+        x->now = x->ahead;
+        x->ahead = (struct gpu_pass){0};
+    } else if (!x->now.back) {
+        drop_pass(x, &x->ahead);
+        rc = submit_pass(x, s, false, &x->now, e);
+    }
+    if (rc < 0 || !then || x->ahead.back || x->times) return rc;
+    return submit_pass(x, then, true, &x->ahead, e);
+}
+
+/* Polls for about budget_ns; then what came back is here. */
+static int end_pass(struct exec_gpu *x, const struct step *s, u64 budget_ns, glim_err *e) {
+    struct gpu *g = x->device->gpu;
     u64 deadline = plat_now_ns() + budget_ns;
-    int rc = x->in_flight ? GLIM_OK : begin_pass_gpu(x, s, e);
-    if (rc < 0) return rc;
-    for (u32 turns = 0; (rc = gpu_read_poll(g, &x->back, &bytes, e)) == GLIM_AGAIN; turns++) {
+    const void *bytes;
+    int rc;
+    for (u32 turns = 0; (rc = gpu_read_poll(g, x->now.back, &bytes, e)) == GLIM_AGAIN; turns++) {
         if (plat_now_ns() >= deadline) return GLIM_AGAIN;
         if (turns > 1000) plat_sleep_ns(50 * 1000);
     }
-    x->in_flight = false;
-    if (rc == GLIM_OK) rc = take_logits(x, bytes, s->r, e);
-    gpu_read_end(g, &x->back);
+    x->drawn = -1;
+    if (rc == GLIM_OK) rc = s->draw ? take_drawn(x, bytes, e) : take_logits(x, bytes, s->r, e);
+    gpu_read_end(g, x->now.back);
+    x->now = (struct gpu_pass){0};
     return rc == GLIM_OK && x->times ? take_times(x, e) : rc;
+}
+
+int exec_gpu_run(struct exec_gpu *x, const struct step *s, const struct step *then, u64 budget_ns,
+                 glim_err *e) {
+    int rc = begin_passes(x, s, then, e);
+    if (rc == GLIM_OK) rc = end_pass(x, s, budget_ns, e);
+    if (rc < 0) exec_gpu_drop(x);
+    return rc;
+}
+
+void exec_gpu_drop(struct exec_gpu *x) {
+    if (!x->device) return;
+    drop_pass(x, &x->now);
+    drop_pass(x, &x->ahead);
 }
 
 int exec_gpu_profile(struct exec_gpu *x, struct arena *a, glim_err *e) {
@@ -421,15 +524,11 @@ int exec_gpu_profile(struct exec_gpu *x, struct arena *a, glim_err *e) {
     return rc;
 }
 
-void exec_gpu_drop(struct exec_gpu *x) {
-    const void *bytes;
-    if (!x->in_flight) return;
-    while (gpu_read_poll(x->device->gpu, &x->back, &bytes, NULL) == GLIM_AGAIN)
-        plat_sleep_ns(50 * 1000);
-    gpu_read_end(x->device->gpu, &x->back);
-    x->in_flight = false;
-}
-
 const f32 *exec_gpu_logits(const struct exec_gpu *x, u32 r) {
     return x->logits + (u64)r * x->prog->vals[x->prog->output.val].cols;
+}
+
+void exec_gpu_best(const struct exec_gpu *x, const f32 **ids, const f32 **values) {
+    *ids = x->best;
+    *values = x->best + x->prog->best.cols / 2;
 }

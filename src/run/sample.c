@@ -358,25 +358,94 @@ int sample_candidates(struct sampler *s, const f32 *logits, const i32 *ids, u32 
     return GLIM_OK;
 }
 
-int sample(struct sampler *s, const f32 *logits, const i32 *ids, u32 n, u64 pos, i32 *id,
-           glim_err *e) {
+/* Draws from what is left. logits: the whole row, for log-probabilities, if there is one. */
+static void choose(struct sampler *s, struct candidates *c, const f32 *logits, u64 pos, i32 *id) {
     const glim_generation *p = &s->gen;
-    struct candidates c;
-    int rc = sample_candidates(s, logits, ids, n, pos, &c, e);
-    if (rc < 0) return rc;
     f32 mu = 0;
     if (is_greedy(p))
-        *id = candidates_top(&c).id;
+        *id = candidates_top(c).id;
     else if (p->mirostat == 2)
-        *id = draw_mirostat(s, &c, pos, &mu).id;
+        *id = draw_mirostat(s, c, pos, &mu).id;
     else
-        *id = candidates_draw(&c, sample_draw(p->seed, pos)).id;
-    if (pos > s->n_ctx) return GLIM_OK; /* a draw without a place in a text */
+        *id = candidates_draw(c, sample_draw(p->seed, pos)).id;
+    if (pos > s->n_ctx) return; /* a draw without a place in a text */
     s->mu[pos + 1] = mu;
     s->drawn[pos] = *id;
     s->n_known = (u32)pos + 1;
     s->fresh = true;
     if (s->setup.logprobs) keep_logprobs(s, logits, pos, *id);
+}
+
+int sample(struct sampler *s, const f32 *logits, const i32 *ids, u32 n, u64 pos, i32 *id,
+           glim_err *e) {
+    struct candidates c;
+    int rc = sample_candidates(s, logits, ids, n, pos, &c, e);
+    if (rc == GLIM_OK) choose(s, &c, logits, pos, id);
+    return rc;
+}
+
+/* ---- Drawing elsewhere ----------------------------------------------------------------------- */
+
+static void plan_step(struct draw *d, enum draw_step kind, f64 value) {
+    d->steps[d->n_steps].kind = kind;
+    d->steps[d->n_steps++].value = (f32)value;
+}
+
+/* Adds a step of the chain; false: it needs all candidates, or is not known elsewhere. */
+static bool plan_one(const glim_generation *p, u8 step, struct draw *d) {
+    bool few = d->n != 0; /* top-k came before */
+    switch (step) {
+    case SAMPLE_PENALTIES:
+        /* Exactly these values are "off". */
+        return p->repeat_last_n == 0 ||
+               (p->repeat_penalty == 1 && p->presence_penalty == 0 && p->frequency_penalty == 0);
+    case SAMPLE_DRY:
+        return p->dry_multiplier == 0;
+    case SAMPLE_TOP_N_SIGMA:
+        return p->top_n_sigma == 0;
+    case SAMPLE_TOP_K:
+        if (p->top_k > 0) d->n = MAX((u32)p->top_k, d->least);
+        if (p->top_k > 0) plan_step(d, DRAW_TOP_K, d->n);
+        return d->n <= TOP_MOST;
+    case SAMPLE_TYPICAL:
+        return p->typical_p == 1;
+    case SAMPLE_TOP_P:
+        if (p->top_p < 1) plan_step(d, DRAW_TOP_P, (f64)p->top_p);
+        return p->top_p == 1 || few;
+    case SAMPLE_MIN_P: /* what it leaves is the first few, whether top-k comes before or after */
+        if (p->min_p > 0) plan_step(d, DRAW_MIN_P, log((f64)p->min_p));
+        return true;
+    case SAMPLE_XTC:
+        return p->xtc_probability == 0;
+    default:
+        plan_step(d, DRAW_BETA, 1 / (f64)p->temp);
+        return true;
+    }
+}
+
+bool sample_plan(const struct sampler *s, u64 pos, struct draw *d) {
+    const glim_generation *p = &s->gen;
+    bool greedy = is_greedy(p);
+    *d = (struct draw){.least = MAX(p->min_keep, 1u)};
+    if (s->setup.n_bias || s->setup.logprobs || p->mirostat) return false;
+    for (u32 i = 0; i < s->setup.order.n; i++) {
+        u8 step = s->setup.order.step[i];
+        bool cuts = step != SAMPLE_PENALTIES && step != SAMPLE_DRY;
+        if (!(greedy && cuts) && !plan_one(p, step, d)) return false;
+    }
+    if (greedy) d->n = 1;
+    d->n = MIN(d->n, s->vocab);
+    d->u = (f32)sample_draw(p->seed, pos);
+    return d->n != 0;
+}
+
+int sample_best(struct sampler *s, const struct draw *d, const f32 *ids, const f32 *logits, u64 pos,
+                i32 *id, glim_err *e) {
+    struct candidates c;
+    if (!isfinite(logits[0])) return fail(e, GLIM_NUMERIC, "the largest logit is not finite");
+    candidates_fill_best(&c, s->work, ids, logits, d->n);
+    run_chain(s, &c, NULL, 0, pos);
+    choose(s, &c, NULL, pos, id);
     return GLIM_OK;
 }
 

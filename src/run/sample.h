@@ -14,6 +14,7 @@
 #define RUN_SAMPLE_H
 
 #include "base/mem.h"
+#include "kern/op.h"
 #include "run/sample_repeat.h"
 
 enum sample_step {
@@ -79,6 +80,14 @@ void sampler_close(struct sampler *s);
 int sampler_prepare(const struct sampler *s, const glim_generation *p, struct sample_setup *setup,
                     glim_err *e);
 void sampler_adopt(struct sampler *s, const glim_generation *p, const struct sample_setup *setup);
+
+/* How a device can draw the token for position pos from the best logits alone. False where the
+ * samplers need to see more than TOP_MOST of them. */
+bool sample_plan(const struct sampler *s, u64 pos, struct draw *d);
+/* As `sample`, with the d->n best logits that the plan d for this position asked for, best first.
+ */
+int sample_best(struct sampler *s, const struct draw *d, const f32 *ids, const f32 *logits, u64 pos,
+                i32 *id, glim_err *e);
 
 /* What is left to draw from, as `sample` has it: *c lies in s->work. With temp 0 nothing is cut. */
 int sample_candidates(struct sampler *s, const f32 *logits, const i32 *ids, u32 n, u64 pos,

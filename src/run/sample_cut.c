@@ -54,6 +54,13 @@ void candidates_fill(struct candidates *s, struct candidate *c, const f32 *logit
     *s = (struct candidates){.c = c, .n = v, .dense = true, .beta = 1};
 }
 
+void candidates_fill_best(struct candidates *s, struct candidate *c, const f32 *ids,
+                          const f32 *logits, u32 n) {
+    for (u32 i = 0; i < n; i++)
+        c[n - 1 - i] = (struct candidate){logits[i], (i32)ids[i]};
+    *s = (struct candidates){.c = c, .n = n, .sorted = n, .heaped = true, .beta = 1};
+}
+
 void candidates_changed(struct candidates *s) {
     s->sorted = 0;
     s->heaped = false;

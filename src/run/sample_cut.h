@@ -27,6 +27,9 @@ static inline bool candidate_before(struct candidate a, struct candidate b) {
 
 /* All of v logits; c has room for them. */
 void candidates_fill(struct candidates *s, struct candidate *c, const f32 *logits, u32 v);
+/* The n best of them, best first, with ids that are whole numbers. */
+void candidates_fill_best(struct candidates *s, struct candidate *c, const f32 *ids,
+                          const f32 *logits, u32 n);
 /* Logits were changed: what was known of their order is not. */
 void candidates_changed(struct candidates *s);
 /* The i-th best, i < n. */

@@ -3,7 +3,6 @@
 #include "base/plat_cpu.h"
 
 #include <stdio.h>
-#include <stdio.h>
 #include <string.h>
 
 /* A step on the CPU comes back after about this long. */
@@ -67,6 +66,7 @@ int session_plan(struct loaded *l, const glim_session_params *params, glim_plan 
     struct prog prog;
     arena_init(&a, &l->engine->alloc);
     prog_init(&prog, &a, p.n_batch, p.max_logits);
+    prog.draws = l->engine->device != NULL;
     rc = model_build(&l->model, &prog, p.exact, e);
     if (rc == GLIM_OK) {
         *plan = (glim_plan){.n_ctx = p.n_ctx,
@@ -100,6 +100,7 @@ static int allocate(struct session *s, const glim_session_params *p, glim_err *e
     struct loaded *l = s->loaded;
     struct arena *a = &s->arena;
     prog_init(&s->prog, a, s->n_batch, s->max_logits);
+    s->prog.draws = l->engine->device != NULL;
     int rc = model_build(&l->model, &s->prog, p->exact, e);
     if (rc == GLIM_OK && !l->engine->device) rc = exec_cpu_init(&s->exec, &s->prog, a, e);
     if (rc < 0) return rc;
@@ -176,8 +177,9 @@ static int too_long(struct session *s, size_t n) {
 int session_feed(struct session *s, const i32 *ids, size_t n, int logits) {
     glim_err *e = &s->err;
     if (n > s->n_ctx - s->n_ids) return too_long(s, n);
-    if (logits < GLIM_LOGITS_LAST || logits > GLIM_LOGITS_NONE) {
-        return fail(e, GLIM_ARG, "logits is %d; must be GLIM_LOGITS_LAST, _ALL or _NONE", logits);
+    if (logits < GLIM_LOGITS_LAST || logits > GLIM_LOGITS_DRAW) {
+        return fail(e, GLIM_ARG, "logits is %d; must be GLIM_LOGITS_LAST, _ALL, _NONE or _DRAW",
+                    logits);
     }
     u32 most = MIN(s->max_logits, s->n_batch);
     if (logits == GLIM_LOGITS_ALL && (n > most || s->n_done != s->n_ids)) {
@@ -194,10 +196,39 @@ int session_feed(struct session *s, const i32 *ids, size_t n, int logits) {
     for (size_t i = 0; i < n; i++) {
         sampler_fed(&s->sampler, s->n_ids, ids[i]);
         s->ids[s->n_ids] = ids[i];
-        s->wanted[s->n_ids++] =
-            logits == GLIM_LOGITS_ALL || (logits == GLIM_LOGITS_LAST && i + 1 == n);
+        bool last = i + 1 == n && logits != GLIM_LOGITS_NONE;
+        s->wanted[s->n_ids++] = !last && logits != GLIM_LOGITS_ALL ? WANTED_NOT
+                                : logits == GLIM_LOGITS_DRAW       ? WANTED_DRAW
+                                                                   : WANTED_LOGITS;
     }
     return GLIM_OK;
+}
+
+/* Whether the pass's token is to be drawn by the device, and whether it may go on with it. */
+static void plan_draws(struct session *s) {
+    u32 pos = s->n_done;
+    s->draws.n = s->draws_next.n = 0;
+    s->step.draw = NULL;
+    if (!s->gpu.device || s->step.t != 1 || s->wanted[pos] != WANTED_DRAW) return;
+    if (!sample_plan(&s->sampler, pos + 1, &s->draws)) {
+        s->draws.n = 0;
+        return;
+    }
+    s->step.draw = &s->draws;
+    if (pos + 1 < s->n_ids || pos + 2 > s->n_ctx) return;
+    sample_plan(&s->sampler, pos + 2, &s->draws_next);
+    kv_seq_extend(&s->kv, pos + 2);
+}
+
+/* Runs or goes on with the pass on the GPU, where it may begin the one after it. */
+static int step_gpu(struct session *s) {
+    static const u32 only = 0;
+    const struct step_row row = {.id = 0, .pos = s->n_done + 1};
+    struct step then = s->step;
+    then.rows = &row;
+    then.out_rows = &only;
+    then.draw = &s->draws_next;
+    return exec_gpu_run(&s->gpu, &s->step, s->draws_next.n ? &then : NULL, s->budget_ns, &s->err);
 }
 
 /* Sets up a pass over the next tokens: at most n_batch, and no more wanted rows than fit. */
@@ -215,6 +246,8 @@ static void begin_pass(struct session *s) {
     kv_seq_extend(&s->kv, s->n_done + t);
     s->at = 0;
     s->n_logits = 0;
+    s->has_best = false;
+    plan_draws(s);
     s->recalled = false;
     s->running = true;
 }
@@ -226,7 +259,7 @@ int session_step(struct session *s) {
     }
     u64 start = plat_now_ns();
     int rc = s->gpu.device
-                 ? exec_gpu_run(&s->gpu, &s->step, s->budget_ns, &s->err)
+                 ? step_gpu(s)
                  : exec_cpu_run(&s->exec, s->loaded->engine, &s->step, &s->at, s->budget_ns);
     u64 took = plat_now_ns() - start;
     u32 t = s->step.t;
@@ -250,7 +283,8 @@ int session_step(struct session *s) {
         model_drop_rows(&s->loaded->model);
         s->n_rows_read = 0;
     }
-    s->n_logits = s->step.r;
+    s->has_best = s->draws.n != 0;
+    s->n_logits = s->has_best ? 0 : s->step.r;
     return s->n_done < s->n_ids ? GLIM_AGAIN : GLIM_OK;
 }
 
@@ -262,7 +296,7 @@ int session_rewind(struct session *s, size_t n) {
     s->running = false; /* a pass in flight is given up; its positions are written again */
     s->n_ids = (u32)n;
     s->n_logits = 0;
-    s->recalled = false;
+    s->has_best = s->recalled = false;
     sampler_rewound(&s->sampler, s->n_ids);
     u32 keep = MIN(s->n_done, s->n_ids);
     s->n_done = kv_seq_truncate(&s->kv, keep);
@@ -285,10 +319,24 @@ void session_keep(struct session *s) {
 
 void session_recall(struct session *s) {
     s->n_logits = 1;
+    s->has_best = false;
     s->recalled = true;
 }
 
+void session_resampled(struct session *s) {
+    if (s->has_best) s->n_done--;
+    s->has_best = false;
+    if (!s->running || !s->draws.n) return;
+    exec_gpu_drop(&s->gpu);
+    s->running = false;
+}
+
 int session_sample(struct session *s, i32 *id) {
+    if (s->has_best) {
+        const f32 *ids, *logits;
+        exec_gpu_best(&s->gpu, &ids, &logits);
+        return sample_best(&s->sampler, &s->draws, ids, logits, s->n_done, id, &s->err);
+    }
     if (s->n_logits == 0) {
         return fail(&s->err, GLIM_ARG, "there are no logits: feed tokens and step first");
     }

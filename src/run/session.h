@@ -18,6 +18,8 @@ struct loaded {
 int loaded_open(struct loaded *l, struct engine *g, const char *path, glim_err *e);
 void loaded_close(struct loaded *l);
 
+enum wanted { WANTED_NOT, WANTED_LOGITS, WANTED_DRAW };
+
 struct session {
     struct loaded *loaded; /* borrowed */
     struct arena arena;    /* everything below that is owned */
@@ -28,7 +30,7 @@ struct session {
     u32 n_ctx, n_batch, max_logits, vocab;
 
     i32 *ids;          /* [n_ctx] all tokens */
-    u8 *wanted;        /* [n_ctx] whether a token's logits are */
+    u8 *wanted;        /* [n_ctx] whether a token's logits are: enum wanted */
     u32 n_ids, n_done; /* fed; processed */
 
     struct step step; /* the pass in flight */
@@ -40,8 +42,11 @@ struct session {
     u64 budget_ns;   /* a step comes back after about this long; tests set 0 */
     u32 n_rows_read; /* of tables read by id, since they were last dropped */
     u32 n_logits;    /* rows that the last finished pass gave */
-    f32 *kept;       /* [vocab] a row for session_recall */
-    bool recalled;   /* it stands in for the last pass's */
+    /* How the device draws in this pass and in the one that it may begin by itself; n 0: not. */
+    struct draw draws, draws_next;
+    bool has_best; /* the last pass gave candidates instead */
+    f32 *kept;     /* [vocab] a row for session_recall */
+    bool recalled; /* it stands in for the last pass's */
 
     struct sampler sampler;
     glim_stats stats;
@@ -59,6 +64,9 @@ int session_step(struct session *s);
 int session_rewind(struct session *s, size_t n);
 const f32 *session_logits(const struct session *s, size_t i);
 int session_sample(struct session *s, i32 *id);
+/* Other samplers: where they would need what the last pass has not brought back, it is to be done
+ * again. */
+void session_resampled(struct session *s);
 /* Keeps a copy of the last row of logits; makes the copy the last pass's one row again, until the
  * next pass. With one pass's logits several answers to a prompt begin alike, which a prompt that is
  * processed in other cuts would not give. */

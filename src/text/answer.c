@@ -260,7 +260,7 @@ static int next_token(struct answer *a) {
         a->end = GLIM_END_CONTEXT;
         return GLIM_OK;
     }
-    rc = session_feed(s, &id, 1, GLIM_LOGITS_LAST);
+    rc = session_feed(s, &id, 1, GLIM_LOGITS_DRAW);
     if (rc < 0) return rc;
     a->n_tokens++;
     a->piece = vocab_piece(a->v, id, 0);

@@ -95,7 +95,7 @@ static int run_once(struct bench *b, u32 n_prompt, u32 n_gen, u64 *prefill_ns, u
         rc = glim_sample(s, &id);
         if (rc < 0) break;
         hash_id(hash, id);
-        rc = glim_feed(s, &id, 1, GLIM_LOGITS_LAST);
+        rc = glim_feed(s, &id, 1, GLIM_LOGITS_DRAW);
         if (rc == GLIM_OK) rc = glim_wait(s);
     }
     *prefill_ns = middle - start;
