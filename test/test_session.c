@@ -93,7 +93,7 @@ static void test_bad_feeds(void **state) {
         expect(&r, glim_feed(r.session, ids, 3, GLIM_LOGITS_LAST), GLIM_ARG, words);
     }
     expect(&r, glim_feed(r.session, NULL, 1, GLIM_LOGITS_LAST), GLIM_ARG, "ids is NULL");
-    expect(&r, glim_feed(r.session, tokens, 2, 4), GLIM_ARG, "logits is 3");
+    expect(&r, glim_feed(r.session, tokens, 2, 4), GLIM_ARG, "logits is 4");
     expect(&r, glim_feed(r.session, tokens, 2, -1), GLIM_ARG, "logits is -1");
     expect(&r, glim_feed(r.session, tokens, 6, GLIM_LOGITS_ALL), GLIM_ARG, "6|at most 5");
     glim_tokens(r.session, &n);
