@@ -1,12 +1,24 @@
 /* The KV cache's store and one-pass attention over it. Online softmax: Milakov and Gimelshein 2018,
  * arXiv 1805.02867; the block form follows Dao et al. 2022, arXiv 2205.14135. */
 #include "kern/cpu.h"
+
+#include <float.h>
 #include <math.h>
 
 /* Address of key or value `pos` of head h, given the layer's K or V offset. */
 static u8 *kv_at(const struct step *s, u32 seq, u64 off, const struct kv_layer *l, u32 h, u32 pos) {
     u64 item = ((u64)h * KV_PAGE + pos % KV_PAGE) * l->head_dim;
     return kv_page_at(s, seq, l, pos) + off + item * (s->kv->f16 ? 2 : 4);
+}
+
+/* Finite numbers beyond f16's range become its largest: an infinite key would make every score one.
+ */
+static void store_f16(const struct cpu_call *c, const f32 *x, u16 *y, u32 n) {
+    c->isa->to_f16(x, y, n);
+    for (u32 i = 0; i < n; i++) {
+        bool beyond = (y[i] & 0x7fff) == 0x7c00 && fabsf(x[i]) <= FLT_MAX;
+        y[i] = (u16)(y[i] - beyond);
+    }
 }
 
 void cpu_kv_store(const struct cpu_call *c) {
@@ -21,7 +33,7 @@ void cpu_kv_store(const struct cpu_call *c) {
             for (u32 h = 0; h < l->n_heads; h++, src += l->head_dim) {
                 u8 *dst = kv_at(c->step, row->seq, offs[i], l, h, row->pos);
                 if (c->step->kv->f16) {
-                    c->isa->to_f16(src, (u16 *)(void *)dst, l->head_dim);
+                    store_f16(c, src, (u16 *)(void *)dst, l->head_dim);
                 } else {
                     memcpy(dst, src, l->head_dim * sizeof(f32));
                 }
