@@ -220,6 +220,26 @@ static void lost_devices(void **state) {
     free(want);
 }
 
+/* Lost with a pass begun ahead, and a session closed in that state. */
+static void lost_ahead(void **state) {
+    (void)state;
+    for (u32 lose = 0; lose < 2; lose++) {
+        struct chat c;
+        chat_open(&c, NULL, NULL);
+        free(answer(&c.session));
+        for (u32 i = 0; i < 2; i++) {
+            i32 id;
+            assert_int_equal(session_sample(&c.session, &id), GLIM_OK);
+            assert_int_equal(session_feed(&c.session, &id, 1, GLIM_LOGITS_DRAW), GLIM_OK);
+            if (i == 0) assert_int_equal(finish(&c.session), GLIM_OK);
+        }
+        assert_non_null(c.session.gpu.ahead.back);
+        if (lose) gpu_lose(c.engine->device->gpu);
+        if (lose) assert_int_equal(finish(&c.session), GLIM_DEVICE);
+        chat_close(&c);
+    }
+}
+
 /* Lost before anything is loaded. */
 static void lost_while_loading(void **state) {
     struct chat c;
@@ -383,6 +403,7 @@ int main(void) {
         cmocka_unit_test(passes_are_given_up),
         cmocka_unit_test(two_sessions_take_turns),
         cmocka_unit_test(lost_devices),
+        cmocka_unit_test(lost_ahead),
         cmocka_unit_test(lost_while_loading),
         cmocka_unit_test(engines_come_and_go),
         cmocka_unit_test(failing_allocations),
