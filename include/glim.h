@@ -98,6 +98,8 @@ GLIM_API int glim_engine_open(glim_engine **out, const glim_engine_params *param
 GLIM_API void glim_engine_close(glim_engine *engine); /* NULL is fine */
 /* What computes, for people: "cpu (avx512, 2 threads)". Valid until close. */
 GLIM_API const char *glim_engine_device(const glim_engine *engine);
+/* The driver of a GPU, with its version; NULL on the CPU. Valid until close. */
+GLIM_API const char *glim_engine_driver(const glim_engine *engine);
 
 /* ---- Model: weights, vocabulary, chat format ------------------------------------------------- */
 

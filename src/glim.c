@@ -70,6 +70,11 @@ const char *glim_engine_device(const glim_engine *engine) {
     return engine->device;
 }
 
+const char *glim_engine_driver(const glim_engine *engine) {
+    const struct device *d = engine->engine->device;
+    return d ? gpu_info(d->gpu)->driver : NULL;
+}
+
 /* ---- Model ----------------------------------------------------------------------------------- */
 
 /* The vocabulary and the chat format, or the reasons why there are none: a model without them still

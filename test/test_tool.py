@@ -469,6 +469,7 @@ def bench_measures_a_right_run():
                     "roof_gb_s", "roof_share", "decode_gb_s"]:
             assert d[key] > 0, (key, d)
         assert d["model"] == MODEL and d["device"].startswith("cpu ("), d
+        assert d["driver"] is None and d["dispatches_per_token"] is None, d
         assert len(d["decode_tok_s_runs"]) == d["reps"] == 2
         assert re.fullmatch("[0-9a-f]{16}", d["hash"])
     assert (one["threads"], two["threads"]) == (1, 2)

@@ -28,7 +28,7 @@ struct bench {
     glim_model *model;
     glim_session *session;
     glim_model_info info;
-    const char *device;
+    const char *device, *driver; /* NULL: the CPU's */
     u32 threads;
     i32 *prompt; /* [n_prompt] owned */
     u64 load_ns;
@@ -204,6 +204,7 @@ static void print_profile(const glim_kernel_time *times, size_t n) {
 static void print_table(const struct bench *b) {
     printf("%-9s %s\n", "model", b->o.model);
     printf("%-9s %s%s\n", "device", b->device, b->exact ? ", exact" : "");
+    if (b->driver) printf("%-9s %s\n", "driver", b->driver);
     print_rates("prefill", b->n_prompt, &b->prefill, b->reps);
     print_rates("decode", b->n_gen, &b->decode, b->reps);
     printf("%-9s %s of weights for each decoded token, %.1f GB/s", "reads",
@@ -241,6 +242,7 @@ static json_t *as_json(const struct bench *b) {
         {"model", format_string((struct str){b->o.model, strlen(b->o.model)})},
         {"arch", json_string(b->info.arch)},
         {"device", json_string(b->device)},
+        {"driver", b->driver ? json_string(b->driver) : json_null()},
         {"threads", json_integer(b->threads)},
         {"exact", json_boolean(b->exact)},
         {"n_prompt", json_integer(b->n_prompt)},
@@ -302,6 +304,7 @@ static int with_engine(struct bench *b, glim_engine *engine, glim_err *e) {
     int code = rc < 0 ? options_failed_at(b->o.model, e) : TOOL_FINE;
     if (code == TOOL_FINE) {
         b->device = glim_engine_device(engine);
+        b->driver = glim_engine_driver(engine);
         if (b->json)
             code = format_json(as_json(b), 9);
         else

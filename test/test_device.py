@@ -1,0 +1,81 @@
+#!/usr/bin/env python3
+"""Tests of the glim program on a GPU, from outside. Skips them where there is none.
+
+usage: test_device.py [PROGRAM], from the root of a checkout; prints TAP. Uses the fixtures only.
+"""
+import json
+import os
+import struct
+import sys
+
+from tool_rig import MODEL, Skip, fails, floats, glim, golden, main, test
+
+PROMPT = "hello world, this is"
+
+
+def gpus():
+    found = json.loads(glim("devices", "--json", code=0, quiet=True).text)
+    if not found["gpus"]:
+        raise Skip(found["error"] or "no GPU")
+    return found["gpus"]
+
+
+@test
+def devices_are_listed():
+    listed = gpus()
+    text = glim("devices", code=0, quiet=True).text
+    assert text.startswith("cpu    cpu ("), text
+    for i, g in enumerate(listed):
+        assert g["device"] == f"gpu:{i}" and f"gpu:{i}  {g['name']}" in text, text
+        assert f"driver {g['driver']}, {g['backend']}" in text, text
+        assert g["limits"]["binding_bytes"] >= 128 << 20 and g["limits"]["storage_buffers"] >= 8, g
+    fails(1, f"there is no GPU {len(listed)}", "glim devices",
+          args=["run", MODEL, "hello", "--device", f"gpu:{len(listed)}"])
+
+
+@test
+def without_a_library_the_cpu_works():
+    env = {**os.environ, "GLIM_WEBGPU": "/nonexistent/lib.so"}
+    fails(1, "/nonexistent/lib.so", args=["run", MODEL, "hello", "--device", "gpu"], env=env)
+    r = glim("devices", code=0, env=env)
+    assert r.text.startswith("cpu ") and "/nonexistent/lib.so" in r.said, r
+    glim("run", MODEL, "hello", "--raw", "-n", "1", "--device", "cpu", code=0, env=env)
+
+
+@test
+def answers_are_those_of_the_cpu():
+    gpus()
+    for flags in [["--temp", "0"], ["--temp", "0.9", "--seed", "4"], ["--seed", "5", "--repeat-penalty", "1.2"]]:
+        args = ["run", MODEL, PROMPT, "--raw", "--exact", "-n", "30", *flags]
+        cpu, gpu = (glim(*args, "--device", d, code=0).out for d in ["cpu", "gpu"])
+        assert cpu == gpu and len(cpu) > 20, (flags, cpu, gpu)
+
+
+@test
+def logits_are_the_reference_ones():
+    gpus()
+    data, _ = golden("test/data/llama.golden.gguf", "tokens")
+    ids = " ".join(map(str, struct.unpack("<48i", data)))
+    want = floats(golden("test/data/llama.golden.gguf", "logits")[0])
+    r = glim("logits", MODEL, "--raw", "--all", "--ids", ids, "--device", "gpu", code=0, quiet=True)
+    worst = max(abs(a - b) for a, b in zip(floats(r.out), want, strict=True))
+    assert worst < 1e-3, worst
+
+
+@test
+def bench_tells_of_the_gpu():
+    name = gpus()[0]["name"]
+    args = ["bench", MODEL, "-p", "20", "-n", "12", "-r", "2", "--device", "gpu"]
+    one = json.loads(glim(*args, "--json", code=0, quiet=True).text)
+    assert name in one["device"] and one["driver"], one
+    assert one["submits_per_token"] == 1 and one["dispatches_per_token"] > 20, one
+    assert one["bytes_per_token"] > 0 and one["roof_gb_s"] is None, one
+    assert json.loads(glim(*args, "--json", code=0, quiet=True).text)["hash"] == one["hash"]
+    r = glim(*args, "--profile", code=None)
+    if "timestamp" in r.said:
+        raise Skip(r.said)
+    assert r.code == 0 and "by the GPU's clock" in r.text, r
+    assert "matmul" in r.text and "draw" in r.text and "%" in r.text, r
+
+
+sys.exit(main())
