@@ -30,8 +30,8 @@ static struct ref record(enum op_code code, struct ref a, struct ref b, struct r
 }
 #define NO REF_ABSENT
 
-static const struct weight table = {"table", (const u8 *)numbers, QUANT_F32, 4, 16, 64};
-static const struct weight narrow = {"narrow", (const u8 *)numbers, QUANT_F32, 4, 8, 32};
+static const struct weight table = {"table", (const u8 *)numbers, QUANT_F32, 4, 16, 64, NULL};
+static const struct weight narrow = {"narrow", (const u8 *)numbers, QUANT_F32, 4, 8, 32, NULL};
 static struct ref x, s; /* [T,16] and [T,8] */
 
 static void begin(void) {
@@ -160,7 +160,7 @@ static struct weight random_matrix(struct arena *a, u32 type, u32 rows, u32 cols
         memcpy(p, values, n * sizeof *values);
     else
         edit_quantise(type, values, n, p);
-    return (struct weight){"w", p, type, rows, cols, quant_row_bytes(q, cols)};
+    return (struct weight){"w", p, type, rows, cols, quant_row_bytes(q, cols), NULL};
 }
 
 /* Values of the program so far that an operand may be. */

@@ -24,6 +24,8 @@ void plat_unmap(const u8 *map, u64 size);
 /* Hints about p[0..n) in a mapping; where the system has no such thing, nothing happens. Bytes will
  * be read here and there: reading ahead would only fill memory. */
 void plat_map_scattered(const u8 *p, u64 n);
+/* Bytes will be read soon, all of them: the system may begin to fetch them. */
+void plat_map_ahead(const u8 *p, u64 n);
 /* Bytes read so far are not needed for now: their pages may leave this process, which finds them
  * again when it reads on. */
 void plat_map_drop(const u8 *p, u64 n);

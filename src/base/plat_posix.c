@@ -81,6 +81,10 @@ void plat_map_scattered(const u8 *p, u64 n) {
     advise(p, n, MADV_RANDOM);
 }
 
+void plat_map_ahead(const u8 *p, u64 n) {
+    advise(p, n, MADV_WILLNEED);
+}
+
 void plat_map_drop(const u8 *p, u64 n) {
     advise(p, n, MADV_DONTNEED);
 }

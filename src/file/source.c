@@ -19,10 +19,17 @@ static int whole_view(struct source *s, u64 off, u64 n, const u8 **p, glim_err *
 
 static void whole_hint(struct source *s, const u8 *p, u64 n, enum source_hint hint) {
     (void)s;
-    if (hint == SOURCE_SCATTERED)
+    switch (hint) {
+    case SOURCE_SCATTERED:
         plat_map_scattered(p, n);
-    else
+        break;
+    case SOURCE_AHEAD:
+        plat_map_ahead(p, n);
+        break;
+    case SOURCE_DROP:
         plat_map_drop(p, n);
+        break;
+    }
 }
 
 static void whole_close(struct source *s) {
@@ -71,7 +78,7 @@ int source_bytes(struct source **out, const void *bytes, u64 n, const char *name
 }
 
 void source_hint(struct source *s, const u8 *p, u64 n, enum source_hint hint) {
-    if (s->hint && s->map) s->hint(s, p, n, hint);
+    if (s && s->hint && s->map) s->hint(s, p, n, hint);
 }
 
 void source_close(struct source *s) {

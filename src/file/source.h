@@ -6,8 +6,8 @@
 
 #include "base/mem.h"
 
-/* Hints about bytes of a mapped file, as of plat_map_scattered and plat_map_drop. */
-enum source_hint { SOURCE_SCATTERED, SOURCE_DROP };
+/* Hints about bytes of a mapped file, as of plat_map_scattered, _ahead and _drop. */
+enum source_hint { SOURCE_SCATTERED, SOURCE_AHEAD, SOURCE_DROP };
 
 struct source {
     u64 size;         /* bytes in all */
@@ -28,7 +28,8 @@ int source_file(struct source **out, const char *path, const glim_alloc *a, glim
 /* Bytes that the caller keeps alive (tests, fuzzing). */
 int source_bytes(struct source **out, const void *bytes, u64 n, const char *name,
                  const glim_alloc *a, glim_err *e);
-/* A hint about p[0..n), bytes of a view; nothing happens where it does not apply. */
+/* A hint about p[0..n), bytes of a view; nothing happens where it does not apply (s NULL: the bytes
+ * are in no source). */
 void source_hint(struct source *s, const u8 *p, u64 n, enum source_hint hint);
 /* NULL is fine. */
 void source_close(struct source *s);

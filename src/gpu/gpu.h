@@ -37,6 +37,7 @@ struct gpu_choice {
     const char *library; /* path or name of the WebGPU library; NULL: its usual name */
     u32 index;           /* of gpu_list */
     bool floor;          /* no optional feature, no limit above the floor */
+    u64 memory;          /* the most that it is said to have; 0: what it has. For tests */
     /* Smaller limits than the device's; 0: the device's. For tests of what is split. */
     struct gpu_limits at_most;
 };
@@ -64,6 +65,10 @@ int gpu_list(const char *library, struct gpu_info *out, u32 cap, glim_err *e);
 int gpu_open(struct gpu **out, const struct gpu_choice *c, const glim_alloc *a, glim_err *e);
 void gpu_close(struct gpu *g); /* NULL is fine */
 const struct gpu_info *gpu_info(const struct gpu *g);
+/* Bytes of all buffers that there are, and of all that was ever written (gpu_write). Other threads
+ * may ask, too. */
+u64 gpu_held(const struct gpu *g);
+u64 gpu_written(const struct gpu *g);
 
 /* A zeroed buffer of a multiple of 4 bytes that shaders, copies and gpu_write can use. */
 enum gpu_use { GPU_STORAGE, GPU_UNIFORM, GPU_READBACK, GPU_QUERIES };

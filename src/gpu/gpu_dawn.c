@@ -229,7 +229,8 @@ struct gpu {
     void *instance, *adapter, *device, *queue;
     void *encoder, *pass; /* the open list and its pass, if any */
     u64 staged;           /* bytes written and perhaps not yet on the device */
-    u32 pending;          /* pipelines being made */
+    atomic_ullong held, written;
+    u32 pending; /* pipelines being made */
     struct {
         void *queries;
         struct gpu_buffer resolved, back;
@@ -352,6 +353,8 @@ int gpu_open(struct gpu **out, const struct gpu_choice *c, const glim_alloc *a, 
     find_adapters(&g->d, g->instance, &found);
     if (c->index < found.n) {
         g->info = found.infos[c->index];
+        if (c->memory && (c->memory < g->info.memory || !g->info.memory))
+            g->info.memory = c->memory;
         g->adapter = found.handles[c->index];
         found.handles[c->index] = found.handles[--found.n];
         rc = request_device(g, c, e);
@@ -403,6 +406,14 @@ const struct gpu_info *gpu_info(const struct gpu *g) {
     return &g->info;
 }
 
+u64 gpu_held(const struct gpu *g) {
+    return atomic_load(&g->held);
+}
+
+u64 gpu_written(const struct gpu *g) {
+    return atomic_load(&g->written);
+}
+
 /* ---- Buffers --------------------------------------------------------------------------------- */
 
 int gpu_buffer_init(struct gpu *g, struct gpu_buffer *b, u64 bytes, enum gpu_use use,
@@ -426,12 +437,16 @@ int gpu_buffer_init(struct gpu *g, struct gpu_buffer *b, u64 bytes, enum gpu_use
         rc = fail(e, GLIM_NOMEM, "the GPU has no memory for %llu MiB of %s",
                   (unsigned long long)(b->bytes >> 20), name);
     }
+    if (b->handle) g->held += b->bytes;
     if (rc < 0) gpu_buffer_free(g, b);
     return rc;
 }
 
 void gpu_buffer_free(struct gpu *g, struct gpu_buffer *b) {
-    if (b->handle) g->d.BufferRelease(b->handle);
+    if (b->handle) {
+        g->held -= b->bytes;
+        g->d.BufferRelease(b->handle);
+    }
     *b = (struct gpu_buffer){0};
 }
 
@@ -455,6 +470,7 @@ int gpu_write(struct gpu *g, const struct gpu_buffer *b, u64 offset, const void 
         }
         g->d.QueueWriteBuffer(g->queue, b->handle, offset, p, (size_t)part);
         g->staged += part;
+        g->written += part;
         offset += part;
         p += part;
         n -= part;

@@ -85,7 +85,8 @@ bind(struct model *m, struct want want, const char *fmt, va_list args) {
                          .type = t->type,
                          .rows = (u32)rows,
                          .cols = want.cols,
-                         .pitch = t->bytes / rows};
+                         .pitch = t->bytes / rows,
+                         .source = m->gguf.parts[t->part]};
     m->weight_bytes += t->bytes;
     return w;
 }
@@ -144,10 +145,9 @@ void model_reads(struct model *m, const struct weight *w, u32 rows) {
     if (w) m->idle_bytes += w->pitch * (w->rows - MIN(rows, w->rows));
 }
 
-/* The hint for a table's bytes, given to the file that it is in. */
-static void hint(const struct model *m, const struct weight *w, enum source_hint hint) {
-    const struct gguf_tensor *t = gguf_tensor(&m->gguf, w->name);
-    source_hint(m->gguf.parts[t->part], t->data, t->bytes, hint);
+/* The hint for a table's bytes. */
+static void hint(const struct weight *w, enum source_hint hint) {
+    source_hint(w->source, w->data, w->pitch * w->rows, hint);
 }
 
 void model_reads_by_id(struct model *m, const struct weight *w) {
@@ -156,12 +156,12 @@ void model_reads_by_id(struct model *m, const struct weight *w) {
     m->tables[m->n_tables++] = w;
     m->table_bytes += w->pitch * w->rows;
     model_reads(m, w, 1);
-    hint(m, w, SOURCE_SCATTERED);
+    hint(w, SOURCE_SCATTERED);
 }
 
 void model_drop_rows(const struct model *m) {
     for (u32 i = 0; i < m->n_tables; i++)
-        hint(m, m->tables[i], SOURCE_DROP);
+        hint(m->tables[i], SOURCE_DROP);
 }
 
 /* Whether a tensor belongs to a vision or audio tower. */

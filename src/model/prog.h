@@ -7,13 +7,16 @@
 #include "base/mem.h"
 #include "kern/cpu.h"
 
+struct source; /* file/source.h */
+
 /* A constant matrix: a tensor of the file or something made at load. */
 struct weight {
     const char *name;
     const u8 *data; /* borrowed: the mapping, or the model's arena */
     u32 type;       /* ggml's number */
     u32 rows, cols;
-    u64 pitch; /* bytes from row to row */
+    u64 pitch;             /* bytes from row to row */
+    struct source *source; /* borrowed: the file that data is of; NULL: of none */
 };
 
 enum val_rows { ROWS_T, ROWS_R };

@@ -1,5 +1,6 @@
 /* Pipelines and weights on a GPU. */
 #include "run/device.h"
+#include "file/source.h"
 #include "kern/quant.h"
 
 #include <string.h>
@@ -94,15 +95,33 @@ void device_model_free(struct device_model *m) {
     }
 }
 
-/* Any number of bytes; a buffer's size is a multiple of 4. */
-static int write_bytes(struct gpu *g, const struct gpu_buffer *b, const u8 *from, u64 n,
+/* Any number of bytes at a multiple of 4; a buffer's size is one too. */
+static int write_bytes(struct gpu *g, const struct gpu_buffer *b, u64 at, const u8 *from, u64 n,
                        glim_err *e) {
     u64 whole = n & ~(u64)3;
     u8 rest[4] = {0};
-    int rc = gpu_write(g, b, 0, from, whole, e);
+    int rc = gpu_write(g, b, at, from, whole, e);
     if (rc < 0 || whole == n) return rc;
     memcpy(rest, from + whole, (size_t)(n - whole));
-    return gpu_write(g, b, whole, rest, sizeof rest, e);
+    return gpu_write(g, b, at + whole, rest, sizeof rest, e);
+}
+
+/* Rows of a file's weight, a part at a time: while one is written the system may read the next, and
+ * what was written leaves this process, of which the file would become a part otherwise. */
+static int write_rows(struct gpu *g, const struct weight *w, const struct device_piece *p,
+                      glim_err *e) {
+    enum { PART = 8 << 20 };
+    const u8 *from = w->data + p->first * w->pitch;
+    u64 bytes = p->rows * w->pitch;
+    int rc = GLIM_OK;
+    source_hint(w->source, from, MIN(bytes, (u64)PART), SOURCE_AHEAD);
+    for (u64 at = 0; rc == GLIM_OK && at < bytes; at += PART) {
+        u64 n = MIN(bytes - at, (u64)PART), next = MIN(bytes - at - n, (u64)PART);
+        source_hint(w->source, from + at + n, next, SOURCE_AHEAD);
+        rc = write_bytes(g, &p->buffer, at, from + at, n, e);
+        source_hint(w->source, from + at, n, SOURCE_DROP);
+    }
+    return rc;
 }
 
 static int upload(struct device_model *m, struct device_weight *to, glim_err *e) {
@@ -113,9 +132,8 @@ static int upload(struct device_model *m, struct device_weight *to, glim_err *e)
         struct device_piece *p = &to->pieces[i];
         p->first = i * rows;
         p->rows = MIN(rows, w->rows - p->first);
-        u64 bytes = p->rows * w->pitch;
-        int rc = gpu_buffer_init(g, &p->buffer, bytes, GPU_STORAGE, w->name, e);
-        if (rc == GLIM_OK) rc = write_bytes(g, &p->buffer, w->data + p->first * w->pitch, bytes, e);
+        int rc = gpu_buffer_init(g, &p->buffer, p->rows * w->pitch, GPU_STORAGE, w->name, e);
+        if (rc == GLIM_OK) rc = write_rows(g, w, p, e);
         if (rc < 0) return rc;
     }
     for (u32 i = 0; i < to->n; i++)
