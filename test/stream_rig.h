@@ -11,6 +11,32 @@
 
 #define CTRL(name) "\001" name "\002"
 
+/* The tools that were offered: arguments have the types that their names say. */
+static inline bool stream_rig_knows(const void *ud, struct str name) {
+    (void)ud;
+    return !str_is(name, "nobody");
+}
+static inline u32 stream_rig_types(const void *ud, struct str name, struct str argument) {
+    static const struct {
+        const char *argument;
+        u32 types;
+    } types[] = {
+        {"text", TYPE_STRING},
+        {"number", TYPE_NUMBER},
+        {"flag", TYPE_BOOL},
+        {"list", TYPE_ARRAY},
+        {"object", TYPE_OBJECT},
+        {"maybe", TYPE_STRING | TYPE_NULL},
+        {"any", TYPE_STRING | TYPE_NUMBER | TYPE_OBJECT},
+    };
+    (void)ud, (void)name;
+    for (size_t i = 0; i < COUNT(types); i++) {
+        if (str_is(argument, types[i].argument)) return types[i].types;
+    }
+    return 0;
+}
+static const struct stream_tools stream_rig_tools = {NULL, stream_rig_knows, stream_rig_types};
+
 struct stream_log {
     char *p; /* owned: free(log.p) */
     size_t n, cap;

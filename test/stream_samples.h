@@ -24,6 +24,11 @@ struct stream_sample {
 #define M_CALL CTRL("[TOOL_CALLS]")
 #define M_ARGS CTRL("[ARGS]")
 #define M_ID CTRL("[CALL_ID]")
+#define D_LIST "<｜tool▁calls▁begin｜>"
+#define D_LIST_END "<｜tool▁calls▁end｜>"
+#define D_CALL "<｜tool▁call▁begin｜>"
+#define D_END "<｜tool▁call▁end｜>"
+#define D_SEP "<｜tool▁sep｜>"
 #define DEEP_LESS "[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[["
 #define DEEP DEEP_LESS "["
 #define BAD "note a malformed tool call was kept as text: "
@@ -322,6 +327,224 @@ static const struct stream_sample stream_samples[] = {
      BAD "its arguments are no object\ntext [TOOL_CALLS]f[ARGS]x\nstop"},
     {"mistral cut", STREAM_MISTRAL, 0, 0, M_CALL " [{\"name\": \"f\", \"arguments\": {\"a\": 1}",
      BAD "the answer ends within it\ntext [TOOL_CALLS] [{\"name\": \"f\", \"arguments\": {\"a\": 1}\nstop"},
+
+    /* ---- Hermes' models that put calls elsewhere: as Qwen2.5-Coder does, where tools are offered ---- */
+    {"coder fence", STREAM_HERMES, STREAM_TOOLS, 0,
+     "```json\n{\n  \"name\": \"f\",\n  \"arguments\": {\n    \"a\": [1, \"```\"]\n  }\n}\n```",
+     "call f call00001\nargs {\"a\":[1,\"```\"]}\nend\nstop"},
+    {"coder fence, text behind", STREAM_HERMES, STREAM_TOOLS, 0,
+     "\n```\n{\"name\": \"f\", \"arguments\": {}}\n```\n\nThat is it.", "call f call00001\nargs {}\nend\ntext That is it.\nstop"},
+    {"coder two fences", STREAM_HERMES, STREAM_TOOLS, 0,
+     "```json\n{\"name\": \"f\", \"arguments\": {}}\n```\n```json\n{\"arguments\": {\"a\": 1}, \"name\": \"g\"}\n```\n",
+     "call f call00001\nargs {}\nend\ncall g call00002\nargs {\"a\":1}\nend\nstop"},
+    {"coder two in a fence", STREAM_HERMES, STREAM_TOOLS, 0,
+     "```json\n{\"name\": \"f\", \"arguments\": {}}\n{\"name\": \"g\", \"arguments\": {}}\n```",
+     "call f call00001\nargs {}\nend\ncall g call00002\nargs {}\nend\nstop"},
+    {"coder fence not closed", STREAM_HERMES, STREAM_TOOLS, 0, "```json\n{\"name\": \"f\", \"arguments\": {}}\nOk",
+     "call f call00001\nargs {}\nend\ntext Ok\nstop"},
+    {"coder fence half closed", STREAM_HERMES, STREAM_TOOLS, 0, "```json\n{\"name\": \"f\", \"arguments\": {}}\n``x",
+     "call f call00001\nargs {}\nend\ntext \v``x\nstop"},
+    {"coder fence, no tools", STREAM_HERMES, 0, 0, "```json\n{\"name\": \"f\", \"arguments\": {}}\n```",
+     "text ```json\v{\"name\": \"f\", \"arguments\": {}}\v```\nstop"},
+    {"coder fence of a stranger", STREAM_HERMES, STREAM_TOOLS, 0, "```json\n{\"name\": \"nobody\", \"arguments\": {}}\n```",
+     "text ```json\v{\"name\": \"nobody\", \"arguments\": {}}\v```\nstop"},
+    {"coder fence of data", STREAM_HERMES, STREAM_TOOLS, 0, "```json\n{\n  \"name\": \"John Doe\",\n  \"age\": 30\n}\n```\n",
+     "text ```json\v{\v  \"name\": \"John Doe\",\v  \"age\": 30\v}\v```\v\nstop"},
+    {"coder fence of a definition", STREAM_HERMES, STREAM_TOOLS, 0,
+     "```json\n{\"name\": \"f\", \"parameters\": {\"type\": \"object\"}}\n```",
+     "text ```json\v{\"name\": \"f\", \"parameters\": {\"type\": \"object\"}}\v```\nstop"},
+    {"coder fence behind text", STREAM_HERMES, STREAM_TOOLS, 0, "One writes\n```json\n{\"name\": \"f\", \"arguments\": {}}\n```",
+     "text One writes\v```json\v{\"name\": \"f\", \"arguments\": {}}\v```\nstop"},
+    {"coder fence of code", STREAM_HERMES, STREAM_TOOLS, 0, "```\nint x;\n```\n", "text ```\vint x;\v```\v\nstop"},
+    {"coder fence in a thought", STREAM_HERMES, STREAM_TOOLS, 0, "<think>```json\n{\"name\":\"f\",\"arguments\":{}}```</think>x",
+     "thought ```json\v{\"name\":\"f\",\"arguments\":{}}```\ntext x\nstop"},
+    {"coder fence cut", STREAM_HERMES, STREAM_TOOLS, 0, "```json\n{\"name\": \"f\", \"arguments\": {\"a",
+     "call f call00001\nargs {\"a\ndrop\n" BAD "the answer ends within it\n"
+     "text ```json\v{\"name\": \"f\", \"arguments\": {\"a\nstop"},
+    {"coder bare", STREAM_HERMES, STREAM_TOOLS, 0, "{\"name\": \"f\", \"arguments\": {\"a\": 1}}\n",
+     "call f call00001\nargs {\"a\":1}\nend\nstop"},
+    {"coder bare other json", STREAM_HERMES, STREAM_TOOLS, 0, "{\"type\": \"x\"} {", "text {\"type\": \"x\"} {\nstop"},
+    {"coder tools", STREAM_HERMES, STREAM_TOOLS, 0,
+     "<tools>\n[{\"name\": \"f\", \"arguments\": {}}, {\"name\": \"g\", \"arguments\": {}}]\n</tools>",
+     "call f call00001\nargs {}\nend\ncall g call00002\nargs {}\nend\nstop"},
+    {"coder tools talked about", STREAM_HERMES, STREAM_TOOLS, 0, "<tools> and </tools> enclose",
+     "text <tools> and </tools> enclose\nstop"},
+    {"qwen2.5-coder 1.5B, as it was", STREAM_HERMES, STREAM_TOOLS, 0,
+     "```json\n{\n  \"name\": \"send_email\",\n  \"arguments\": {\n    \"to\": [\"ann@example.com\", \"bob@example.com\"],\n"
+     "    \"subject\": \"Lunch\",\n    \"body\": \"It's at 12, don't be \\\"late\\\".\"\n  }\n}\n```",
+     "call send_email call00001\nargs {\"to\":[\"ann@example.com\",\"bob@example.com\"],\"subject\":\"Lunch\","
+     "\"body\":\"It's at 12, don't be \\\"late\\\".\"}\nend\nstop"},
+    {"qwen2.5-coder 1.5B, code", STREAM_HERMES, STREAM_TOOLS, 0,
+     "```json\n{\n  \"name\": \"run_python\",\n  \"arguments\": {\n    \"code\": \"for i in range(5):\\n    print(i**2)\"\n"
+     "  }\n}\n```",
+     "call run_python call00001\nargs {\"code\":\"for i in range(5):\\n    print(i**2)\"}\nend\nstop"},
+    {"qwen2.5-coder 0.5B, as it was", STREAM_HERMES, STREAM_TOOLS, 0,
+     "{\"name\": \"get_time\", \"arguments\": {\"type\": \"object\", \"properties\": {\"type\": \"string\", \"required\": []}}}",
+     "call get_time call00001\nargs {\"type\":\"object\",\"properties\":{\"type\":\"string\",\"required\":[]}}\nend\nstop"},
+
+    /* ---- Qwen3-Coder, Seed ---- */
+    {"qwen xml", STREAM_QWEN_XML, 0, 0,
+     "Sure.\n\n<tool_call>\n<function=get_weather>\n<parameter=text>\nM\xc3\xbcnchen\n</parameter>\n<parameter=number>\n3\n"
+     "</parameter>\n</function>\n</tool_call>",
+     "text Sure.\ncall get_weather call00001\nargs {\"text\":\"M\xc3\xbcnchen\",\"number\":3}\nend\nstop"},
+    {"qwen xml types", STREAM_QWEN_XML, 0, 0,
+     "<tool_call>\n<function=f>\n<parameter=flag>\nTrue\n</parameter>\n<parameter=list>\n[1, 'a', {\"b\": null}]\n</parameter>\n"
+     "<parameter=object>\n{\"k\": \"</x>\"}\n</parameter>\n<parameter=maybe>\nnull\n</parameter>\n<parameter=other>\n5\n"
+     "</parameter>\n<parameter=number>\n-2.5e3 \n</parameter>\n</function>\n</tool_call>",
+     "call f call00001\nargs {\"flag\":true,\"list\":[1,\"a\",{\"b\":null}],\"object\":{\"k\":\"</x>\"},\"maybe\":null,"
+     "\"other\":\"5\",\"number\":-2.5e3}\nend\nstop"},
+    {"qwen xml strings that look like more", STREAM_QWEN_XML, 0, 0,
+     "<tool_call>\n<function=f>\n<parameter=text>\nnull\n</parameter>\n<parameter=maybe>\n12\n</parameter>\n<parameter=any>\n"
+     "[1]\n</parameter>\n</function>\n</tool_call>",
+     "call f call00001\nargs {\"text\":\"null\",\"maybe\":\"12\",\"any\":\"[1]\"}\nend\nstop"},
+    {"qwen xml any of several", STREAM_QWEN_XML, 0, 0,
+     "<tool_call><function=f><parameter=any>\n{\"a\":1}\n</parameter></function></tool_call>",
+     "call f call00001\nargs {\"any\":{\"a\":1}}\nend\nstop"},
+    {"qwen xml no such value", STREAM_QWEN_XML, 0, 0,
+     "<tool_call>\n<function=f>\n<parameter=number>\nabout 3\n</parameter>\n<parameter=list>\n[1,\n</parameter>\n"
+     "<parameter=flag>\n\"x\" y\n</parameter>\n</function>\n</tool_call>",
+     "call f call00001\nargs {\"number\":\"about 3\",\"list\":\"[1,\",\"flag\":\"\\\"x\\\" y\"}\nend\nstop"},
+    {"qwen xml code", STREAM_QWEN_XML, 0, 0,
+     "<tool_call>\n<function=write>\n<parameter=text>\n\n\tif (a < b) { s = \"</p>\"; }\n\n</parameter>\n</function>\n</tool_call>",
+     "call write call00001\nargs {\"text\":\"\\n\\tif (a < b) { s = \\\"</p>\\\"; }\\n\"}\nend\nstop"},
+    {"qwen xml tags in a value", STREAM_QWEN_XML, 0, 0,
+     "<tool_call>\n<function=f>\n<parameter=text>\n<parameter=x>\n</parameter>\n </x>\n</tool_call> <think>\n</parameter>\n"
+     "</function>\n</tool_call>ok",
+     "call f call00001\nargs {\"text\":\"<parameter=x>\\n</parameter>\\n </x>\\n</tool_call> <think>\"}\nend\ntext ok\nstop"},
+    {"qwen xml no arguments", STREAM_QWEN_XML, 0, 0, "<tool_call>\n<function=f>\n</function>\n</tool_call>",
+     "call f call00001\nargs {}\nend\nstop"},
+    {"qwen xml empty value", STREAM_QWEN_XML, 0, 0,
+     "<tool_call><function=f><parameter=text>\n</parameter><parameter=number></parameter></function></tool_call>",
+     "call f call00001\nargs {\"text\":\"\",\"number\":\"\"}\nend\nstop"},
+    {"qwen xml two calls", STREAM_QWEN_XML, 0, 0,
+     "<tool_call>\n<function=f>\n<parameter=text>\na\n</parameter>\n</function>\n</tool_call>\n<tool_call>\n<function=g>\n"
+     "</function>\n</tool_call>\n",
+     "call f call00001\nargs {\"text\":\"a\"}\nend\ncall g call00002\nargs {}\nend\nstop"},
+    {"qwen xml two in one", STREAM_QWEN_XML, 0, 0,
+     "<tool_call>\n<function=f>\n</function>\n<function=g>\n</function>\n</tool_call>",
+     "call f call00001\nargs {}\nend\ncall g call00002\nargs {}\nend\nstop"},
+    {"qwen xml no opening mark", STREAM_QWEN_XML, STREAM_TOOLS, 0,
+     "I look.\n\n<function=f>\n<parameter=text>\na\n</parameter>\n</function>\n</tool_call>",
+     "text I look.\ncall f call00001\nargs {\"text\":\"a\"}\nend\nstop"},
+    {"qwen xml no opening mark, no tools", STREAM_QWEN_XML, 0, 0, "<function=f>\n</function>",
+     "text <function=f>\v</function>\nstop"},
+    {"qwen xml talked about", STREAM_QWEN_XML, STREAM_TOOLS, 0, "Write <function=nobody> or <function= x>.",
+     "text Write <function=nobody> or <function= x>.\nstop"},
+    {"qwen xml function not closed", STREAM_QWEN_XML, 0, 0,
+     "<tool_call>\n<function=f>\n<parameter=text>\na\n</parameter>\n</tool_call>b",
+     "call f call00001\nargs {\"text\":\"a\"}\nend\ntext b\nstop"},
+    {"qwen xml text behind", STREAM_QWEN_XML, 0, 0, "<tool_call>\n<function=f>\n</function>\n<b>x</b>",
+     "call f call00001\nargs {}\nend\ntext \v<b>x</b>\nstop"},
+    {"qwen xml json", STREAM_QWEN_XML, 0, 0, "<tool_call>\n{\"name\": \"f\", \"arguments\": {\"a\": 1}}\n</tool_call>",
+     "call f call00001\nargs {\"a\":1}\nend\nstop"},
+    {"qwen xml thought", STREAM_QWEN_XML, STREAM_THOUGHT, 0,
+     "Hm.\n</think>\n\n<tool_call>\n<function=f>\n</function>\n</tool_call>",
+     "thought Hm.\ncall f call00001\nargs {}\nend\nstop"},
+    {"qwen xml cut", STREAM_QWEN_XML, 0, 0, "<tool_call>\n<function=f>\n<parameter=text>\na b\n</param",
+     "call f call00001\nargs {\"text\":\"a b\ndrop\n" BAD "the answer ends within it\n"
+     "text <tool_call>\v<function=f>\v<parameter=text>\va b\v</param\nstop"},
+    {"qwen xml no name", STREAM_QWEN_XML, 0, 0, "<tool_call>\n<function=>\n</function>\n</tool_call>",
+     BAD "it has no name\ntext <tool_call>\v<function=>\v</function>\v</tool_call>\nstop"},
+    {"qwen xml blank in a name", STREAM_QWEN_XML, 0, 0, "<tool_call><function=a b></function></tool_call>",
+     BAD "its name is no name\ntext <tool_call><function=a b></function></tool_call>\nstop"},
+    {"qwen xml no parameter", STREAM_QWEN_XML, 0, 0, "<tool_call><function=f>x</function></tool_call>",
+     "call f call00001\nargs {\ndrop\n" BAD "neither an argument nor its end\n"
+     "text <tool_call><function=f>x</function></tool_call>\nstop"},
+    {"qwen xml nameless parameter", STREAM_QWEN_XML, 0, 0, "<tool_call><function=f><parameter=>x",
+     "call f call00001\nargs {\ndrop\n" BAD "an argument has no name\ntext <tool_call><function=f><parameter=>x\nstop"},
+    {"qwen xml no function", STREAM_QWEN_XML, 0, 0, "a <tool_call>\nf\n</tool_call> b",
+     "text a\n" BAD "no function is called\ntext  <tool_call>\vf\v</tool_call> b\nstop"},
+    {"qwen xml token in a value", STREAM_QWEN_XML, 0, ~0u,
+     "<tool_call><function=f><parameter=text>\na" CTRL("</tool_call>") "b",
+     "call f call00001\nargs {\"text\":\"a\ndrop\n" BAD "its closing mark comes too early\n"
+     "text <tool_call><function=f><parameter=text>\va</tool_call>b\nstop"},
+    {"seed", STREAM_SEED, 0, 0,
+     "<seed:think>Hm.</seed:think>\n<seed:tool_call>\n<function=f>\n<parameter=text>a</parameter>\n<parameter=number>1"
+     "</parameter>\n</function>\n</seed:tool_call>",
+     "thought Hm.\ncall f call00001\nargs {\"text\":\"a\",\"number\":1}\nend\nstop"},
+
+    /* ---- GLM ---- */
+    {"glm", STREAM_GLM, 0, 0,
+     "<think>Hm.</think>\n<tool_call>get_weather\n<arg_key>text</arg_key>\n<arg_value>a\nb</arg_value>\n<arg_key>number</arg_key>\n"
+     "<arg_value>7</arg_value>\n</tool_call>\n<tool_call>g\n</tool_call>",
+     "thought Hm.\ncall get_weather call00001\nargs {\"text\":\"a\\nb\",\"number\":7}\nend\ncall g call00002\nargs {}\nend\nstop"},
+    {"glm in a line", STREAM_GLM, 0, 0,
+     "<tool_call>f<arg_key>list</arg_key><arg_value>[\"x\"]</arg_value></tool_call><tool_call>g</tool_call>ok",
+     "call f call00001\nargs {\"list\":[\"x\"]}\nend\ncall g call00002\nargs {}\nend\ntext ok\nstop"},
+    {"glm tags in a value", STREAM_GLM, 0, 0,
+     "<tool_call>f\n<arg_key>text</arg_key>\n<arg_value></arg_value> </tool_call\n</arg_value>\n</tool_call>",
+     "call f call00001\nargs {\"text\":\"</arg_value> </tool_call\\n\"}\nend\nstop"},
+    {"glm tokens", STREAM_GLM, 0, 0,
+     CTRL("<tool_call>") "f\n<arg_key>text</arg_key>\n<arg_value>x</arg_value>\n" CTRL("</tool_call>"),
+     "call f call00001\nargs {\"text\":\"x\"}\nend\nstop"},
+    {"glm no name", STREAM_GLM, 0, 0, "<tool_call>\n<arg_key>a</arg_key></tool_call>",
+     BAD "it has no name\ntext <tool_call>\v<arg_key>a</arg_key></tool_call>\nstop"},
+    {"glm no value", STREAM_GLM, 0, 0, "<tool_call>f\n<arg_key>a</arg_key>\n</tool_call>",
+     "call f call00001\nargs {\ndrop\n" BAD "its closing mark comes too early\n"
+     "text <tool_call>f\v<arg_key>a</arg_key>\v</tool_call>\nstop"},
+    {"glm talked about", STREAM_GLM, 0, 0, "the <tool_call> mark.\n<tool_call> mark is",
+     "text the\ncall mark. call00001\nargs {\ndrop\n" BAD "something else begins within it\ntext  <tool_call> mark.\v\n"
+     BAD "its name is no name\ntext <tool_call> mark is\nstop"},
+
+    /* ---- MiniMax ---- */
+    {"minimax", STREAM_MINIMAX, 0, 0,
+     "<think>\nHm.\n</think>\n\n<minimax:tool_call>\n<invoke name=\"f\">\n<parameter name=\"text\">a\n</parameter>\n"
+     "<parameter name=\"number\">1</parameter>\n</invoke>\n<invoke name=\"g\">\n</invoke>\n</minimax:tool_call>",
+     "thought Hm.\ncall f call00001\nargs {\"text\":\"a\\n\",\"number\":1}\nend\ncall g call00002\nargs {}\nend\nstop"},
+    {"minimax cut", STREAM_MINIMAX, 0, 0, "<minimax:tool_call>\n<invoke name=\"f",
+     BAD "the answer ends within it\ntext <minimax:tool_call>\v<invoke name=\"f\nstop"},
+
+    /* ---- DeepSeek, Kimi ---- */
+    {"deepseek r1", STREAM_DEEPSEEK, STREAM_THOUGHT, 0,
+     "Hm.\n</think>\n\n" D_LIST D_CALL "function" D_SEP "get_weather\n```json\n{\"city\": \"Par```is\"}\n```" D_END "\n" D_CALL
+     "function" D_SEP "g\n```json\n{}\n```" D_END D_LIST_END,
+     "thought Hm.\ncall get_weather call00001\nargs {\"city\":\"Par```is\"}\nend\ncall g call00002\nargs {}\nend\nstop"},
+    {"deepseek v3.1", STREAM_DEEPSEEK, 0, 0, "Ok." D_LIST D_CALL "f" D_SEP "{\"a\": 1}" D_END D_CALL "g" D_SEP "{}" D_END D_LIST_END,
+     "text Ok.\ncall f call00001\nargs {\"a\":1}\nend\ncall g call00002\nargs {}\nend\nstop"},
+    {"deepseek tokens", STREAM_DEEPSEEK, 0, 0,
+     CTRL(D_LIST) CTRL(D_CALL) "f" CTRL(D_SEP) "{\"a\": \"" D_END "\"}" CTRL(D_END) CTRL(D_LIST_END) "x",
+     "call f call00001\nargs {\"a\":\"" D_END "\"}\nend\ntext x\nstop"},
+    {"deepseek without the list's marks", STREAM_DEEPSEEK, 0, 0, D_CALL "function" D_SEP "f\n```json\n{\"a\": 1}\n```" D_END " x",
+     "call f call00001\nargs {\"a\":1}\nend\ntext x\nstop"},
+    {"deepseek no fence", STREAM_DEEPSEEK, 0, 0, D_LIST D_CALL "function" D_SEP "f\n{\"a\": 1}" D_END D_LIST_END,
+     "call f call00001\nargs {\"a\":1}\nend\nstop"},
+    {"deepseek list not closed", STREAM_DEEPSEEK, 0, 0, D_LIST D_CALL "f" D_SEP "{}" D_END "\nSo",
+     "call f call00001\nargs {}\nend\ntext So\nstop"},
+    {"deepseek talked about", STREAM_DEEPSEEK, 0, 0, "the " D_LIST " mark",
+     "text the\n" BAD "no call in the list\ntext  " D_LIST " mark\nstop"},
+    {"deepseek no object", STREAM_DEEPSEEK, 0, 0, D_LIST D_CALL "f" D_SEP "[1]" D_END D_LIST_END "x",
+     BAD "its arguments are no object\ntext " D_LIST D_CALL "f" D_SEP "[1]" D_END D_LIST_END "x\nstop"},
+    {"deepseek bad fence", STREAM_DEEPSEEK, 0, 0, D_CALL "function" D_SEP "f\n```js\n{}\n```" D_END,
+     BAD "its arguments are no object\ntext " D_CALL "function" D_SEP "f\v```js\v{}\v```" D_END "\nstop"},
+    {"deepseek second broken", STREAM_DEEPSEEK, 0, 0, D_LIST D_CALL "f" D_SEP "{}" D_END D_CALL "g" D_SEP "{\"a\": b}" D_END D_LIST_END "x",
+     "call f call00001\nargs {}\nend\ncall g call00002\nargs {\"a\":\ndrop\n" BAD "a word that is no value\n"
+     "text " D_END D_CALL "g" D_SEP "{\"a\": b}" D_END D_LIST_END "x\nstop"},
+    {"deepseek broken, then a call", STREAM_DEEPSEEK, 0, 0, D_LIST D_CALL "f" D_CALL "g" D_SEP "{}" D_END D_LIST_END,
+     BAD "something else begins within it\ntext " D_LIST D_CALL "f\ncall g call00001\nargs {}\nend\n"
+     "text " D_LIST_END "\nstop"},
+    {"deepseek cut", STREAM_DEEPSEEK, 0, 0, D_LIST D_CALL "function" D_SEP "f\n```json\n{\"a",
+     "call f call00001\nargs {\"a\ndrop\n" BAD "the answer ends within it\n"
+     "text " D_LIST D_CALL "function" D_SEP "f\v```json\v{\"a\nstop"},
+    {"kimi", STREAM_KIMI, 0, 0,
+     "Ok." CTRL("<|tool_calls_section_begin|>") CTRL("<|tool_call_begin|>") "functions.get.it:0"
+     CTRL("<|tool_call_argument_begin|>") "{\"a\": 1}" CTRL("<|tool_call_end|>") CTRL("<|tool_call_begin|>") "g"
+     CTRL("<|tool_call_argument_begin|>") "{}" CTRL("<|tool_call_end|>") CTRL("<|tool_calls_section_end|>"),
+     "text Ok.\ncall get.it functions.get.it:0\nargs {\"a\":1}\nend\ncall g g\nargs {}\nend\nstop"},
+
+    /* ---- Others ---- */
+    {"phi", STREAM_PHI, 0, 0, CTRL("<|tool_call|>") "[{\"name\": \"f\", \"arguments\": {\"a\": 1}}]" CTRL("<|/tool_call|>"),
+     "call f call00001\nargs {\"a\":1}\nend\nstop"},
+    {"phi functools", STREAM_PHI, STREAM_TOOLS, 0,
+     "functools[{\"name\": \"f\", \"arguments\": {}}, {\"name\": \"g\", \"arguments\": {}}]",
+     "call f call00001\nargs {}\nend\ncall g call00002\nargs {}\nend\nstop"},
+    {"phi functools talked about", STREAM_PHI, STREAM_TOOLS, 0, "functools.reduce is", "text functools.reduce is\nstop"},
+    {"command", STREAM_COMMAND, 0, 0,
+     CTRL("<|START_THINKING|>") "Hm." CTRL("<|END_THINKING|>") CTRL("<|START_ACTION|>")
+     "[\n    {\"tool_call_id\": \"0\", \"tool_name\": \"f\", \"parameters\": {\"a\": 1}}\n]" CTRL("<|END_ACTION|>"),
+     "thought Hm.\ncall f 0\nargs {\"a\":1}\nend\nstop"},
+    {"command response", STREAM_COMMAND, 0, 0, CTRL("<|START_RESPONSE|>") "Hi." CTRL("<|END_RESPONSE|>"), "text Hi.\nstop"},
+    {"nemotron", STREAM_NEMOTRON, 0, 0, "<TOOLCALL>[{\"name\": \"f\", \"arguments\": {}}]</TOOLCALL>",
+     "call f call00001\nargs {}\nend\nstop"},
 };
 /* clang-format on */
 

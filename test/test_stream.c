@@ -19,6 +19,7 @@ static void check_log(const struct stream_log *l, const struct stream_sample *x,
 static struct stream_log run_sample(struct stream *s, const struct stream_sample *x, u32 flags,
                                     size_t n, stream_cut *cut, void *ud) {
     s->n_calls = 0;
+    s->tools = &stream_rig_tools;
     return stream_run(s, flags, (struct str){x->answer, n}, cut, ud);
 }
 

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "text/declared.h"
+
 /* Marks that are no control tokens of this vocabulary can only come spelled out. */
 static u32 answer_spelled(const struct vocab *v, enum stream_family family) {
     const struct stream_mark *mark = stream_styles[family].mark;
@@ -70,6 +72,8 @@ static bool answer_in_thought(const struct answer *a, const i32 *ids, u64 n) {
 /* An answer to a prompt that ends in these ids. */
 static void begin(struct answer *a, const i32 *ids, u64 n) {
     u32 flags = a->tools ? STREAM_TOOLS : 0u;
+    a->declared = declared_tools(&a->talk.tools);
+    a->stream.tools = a->tools ? &a->declared : NULL;
     stream_reset(&a->stream, flags | (answer_in_thought(a, ids, n) ? STREAM_THOUGHT : 0u));
     a->in = a->name = (struct str){0};
     stop_reset(a->stop);

@@ -27,6 +27,7 @@ struct answer {
     bool in_control;
     struct talk talk; /* where a template writes conversations */
     bool tools;       /* tools were offered to the model: calls without marks are calls */
+    struct stream_tools declared; /* what the talk says of them */
 };
 
 int answer_open(struct answer *a, struct session *s, const struct vocab *v,

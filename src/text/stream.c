@@ -40,7 +40,7 @@ void stream_reset(struct stream *s, u32 flags) {
     s->mode = MODE_BASE;
     s->thinking = s->skip_space = s->thought_seen = (flags & STREAM_THOUGHT) != 0;
     s->lead = true;
-    s->channel = s->ending = s->ended = s->stopped = s->raw_spent = false;
+    s->channel = s->ending = s->ended = s->stopped = s->raw_spent = s->list_failed = false;
     s->close_is = CLOSE_STRAY;
     s->n_hold = s->n_space = s->q_first = s->q_n = 0;
     s->out_from = s->out_n = s->note_n = 0;
@@ -135,7 +135,7 @@ static void base_byte(struct stream *s, char c) {
         stream_text_put(&s->raw, s->space, s->n_space);
         s->n_space = 0;
         s->mode = MODE_CALL;
-        call_enter(s, true, false);
+        call_enter_bare(s, stream_styles[s->family].aside);
         unit_byte(s, c);
         return;
     }
@@ -167,17 +167,51 @@ static void base_stray(struct stream *s, struct str text, bool control) {
                          : "a closing mark without its beginning was kept as text");
 }
 
+/* A mark begins a call. */
+static void base_call(struct stream *s, struct str text) {
+    s->raw.n = 0;
+    stream_text_put(&s->raw, s->space, s->n_space);
+    stream_text_put(&s->raw, text.p, text.n);
+    s->n_space = 0;
+    s->mode = MODE_CALL;
+    s->close_is = CLOSE_STRAY;
+}
+
+/* A mark that is text where it begins no call, without a note. */
+static void base_aside(struct stream *s, enum stream_mark_kind kind, struct str text) {
+    bool begins = (s->flags & STREAM_TOOLS) != 0;
+    if (kind == MARK_ASIDE) begins = begins && s->lead && !s->thinking;
+    if (kind == MARK_ASIDE_END || !begins) {
+        base_text(s, text);
+        return;
+    }
+    base_call(s, kind == MARK_ASIDE ? text : (struct str){"", 0});
+    call_enter_bare(s, kind == MARK_ASIDE);
+    if (kind == MARK_ASIDE) s->call.fence = text.p[0] == '`' ? 3 : 0;
+    for (size_t i = 0; kind == MARK_FUNCTION && i < text.n; i++)
+        unit_byte(s, text.p[i]);
+}
+
 static void base_mark(struct stream *s, enum stream_mark_kind kind, struct str text, bool control) {
     switch (kind) {
     case MARK_CALL:
     case MARK_CODE:
-        s->raw.n = 0;
-        stream_text_put(&s->raw, s->space, s->n_space);
-        stream_text_put(&s->raw, text.p, text.n);
-        s->n_space = 0;
-        s->mode = MODE_CALL;
-        s->close_is = CLOSE_STRAY;
-        call_enter(s, false, kind == MARK_CODE);
+    case MARK_LIST:
+        base_call(s, text);
+        if (kind == MARK_LIST) s->list_failed = false;
+        call_enter(s, kind);
+        return;
+    case MARK_FUNCTION:
+    case MARK_ASIDE:
+    case MARK_ASIDE_END:
+        base_aside(s, kind, text);
+        return;
+    case MARK_LIST_END:
+        if (s->list_failed)
+            base_text(s, text);
+        else
+            base_stray(s, text, control);
+        s->list_failed = false;
         return;
     case MARK_CALL_END:
         if (s->close_is == CLOSE_TEXT) base_text(s, text);
@@ -272,6 +306,7 @@ static void call_failed(struct stream *s, bool closed) {
     s->skip_space = s->call.begun = false;
     s->lead = false;
     s->close_is = s->call.bare || closed ? CLOSE_STRAY : CLOSE_TEXT;
+    s->list_failed = s->list_failed || s->call.marked;
 }
 
 static enum call_step call_within(struct stream *s, enum call_step step) {
@@ -284,8 +319,9 @@ static void call_unit_byte(struct stream *s, char c) {
     stream_text_put(&s->raw, &c, 1);
     enum call_step step = call_within(s, call_byte(s, c));
     if (step == CALL_BAD) call_failed(s, false);
+    if (step == CALL_LEAVE || step == CALL_OVER) call_left(s);
+    if (step == CALL_OVER) s->close_is = CLOSE_STRAY;
     if (step != CALL_LEAVE) return;
-    call_left(s);
     s->close_is = s->call.bare ? CLOSE_STRAY : CLOSE_ABSORB;
     base_byte(s, c);
 }
@@ -293,7 +329,8 @@ static void call_unit_byte(struct stream *s, char c) {
 static void call_unit_mark(struct stream *s, const struct stream_mark *mark, bool control) {
     struct str text = {mark->text, strlen(mark->text)};
     enum stream_mark_kind kind = (enum stream_mark_kind)mark->kind;
-    bool own = kind == MARK_QUOTE || kind == MARK_ARGS || kind == MARK_CALL_ID;
+    bool own = kind == MARK_QUOTE || kind == MARK_ARGS || kind == MARK_CALL_ID ||
+               kind == MARK_FUNCTION || (kind == MARK_CALL && call_in_list(s));
     bool inside = call_in_string(s) && (own || !control);
     /* A mark that begins something else is no part of a call that it breaks off: it comes again
      * when the call's text has been handed out. */

@@ -22,6 +22,24 @@ enum stream_flag {
     STREAM_WHOLE = 4,   /* calls are handed out when complete: none is ever dropped */
 };
 
+/* JSON's types, as bits. */
+enum stream_type {
+    TYPE_STRING = 1,
+    TYPE_NUMBER = 2,
+    TYPE_BOOL = 4,
+    TYPE_NULL = 8,
+    TYPE_OBJECT = 16,
+    TYPE_ARRAY = 32,
+};
+
+/* What is known of the tools that were offered. */
+struct stream_tools {
+    const void *ud; /* borrowed */
+    bool (*knows)(const void *ud, struct str name);
+    /* Which types a tool's argument may have: bits of enum stream_type; 0: not known. */
+    u32 (*types)(const void *ud, struct str name, struct str argument);
+};
+
 struct stream_queued {
     u8 kind; /* enum glim_event_kind */
     u8 from; /* which buffer */
@@ -32,8 +50,12 @@ struct stream_queued {
 struct stream_call {
     u8 state;
     bool bare;     /* begun without a mark: if it is none, nothing is wrong */
+    bool aside;    /* bare, where the template would have another mark: only a declared tool's */
+    u8 fence;      /* backquotes that close the call, still to come */
     bool tag;      /* behind <|python_tag|>: if it is no call, it is code */
     bool list;     /* within [ ] */
+    bool marked;   /* within a list's marks */
+    bool some;     /* of which a call was complete */
     bool nested;   /* within "function": { } */
     bool has_args; /* args is what it will be, up to what is still to come */
     bool begun;    /* GLIM_EVENT_CALL is out */
@@ -41,6 +63,9 @@ struct stream_call {
     u8 target;     /* what the value being read is for */
     size_t lead;   /* bytes of raw before what follows the mark */
     size_t sent;   /* bytes of args handed out */
+    u32 types;     /* of the argument being read, where its notation does not tell */
+    u32 n_hold;
+    char hold[128]; /* what may be the end of a value; see stream_call_tag.c */
     struct value value;
     struct stream_text args, name, id, word; /* owned; word: a key, a name, a value not kept */
 };
@@ -50,7 +75,8 @@ struct stream {
     u32 flags;
     u32 spelled; /* bit i: mark i counts when it comes in ordinary tokens */
     size_t limit;
-    u32 n_calls; /* so far, over all answers: ids are made of it */
+    u32 n_calls;                      /* so far, over all answers: ids are made of it */
+    const struct stream_tools *tools; /* borrowed; NULL: nothing is known of them */
     /* private */
     u8 mode;
     bool thinking;     /* text is a thought */
@@ -59,7 +85,8 @@ struct stream {
     bool lead;         /* nothing but white space since the beginning, a thought or a call */
     bool skip_space;   /* white space that comes now is dropped */
     bool ending, ended, stopped;
-    u8 close_is; /* what the next mark that closes a call means */
+    u8 close_is;      /* what the next mark that closes a call means */
+    bool list_failed; /* the next mark that closes a list is text */
     u32 n_hold, n_space;
     const struct stream_mark *again; /* a mark to be taken once more; or NULL */
     bool again_control;
@@ -99,10 +126,12 @@ enum call_step {
     CALL_BAD = -1, /* it is none: s->call.value.why says why */
     CALL_MORE,
     CALL_LEAVE, /* it was over before this byte or mark */
-    CALL_OVER,  /* this mark ended it */
+    CALL_OVER,  /* this byte or mark ended it */
 };
-/* A call begins behind a mark (or, bare, without one); raw holds the mark. */
-void call_enter(struct stream *s, bool bare, bool code);
+/* A call begins behind a mark; raw holds the mark. */
+void call_enter(struct stream *s, enum stream_mark_kind kind);
+/* Without one, or behind one that may be text; aside: as in struct stream_call. */
+void call_enter_bare(struct stream *s, bool aside);
 enum call_step call_byte(struct stream *s, char c);
 enum call_step call_mark(struct stream *s, enum stream_mark_kind kind, struct str text,
                          bool control);
@@ -113,6 +142,8 @@ void call_flush(struct stream *s);
 /* What has been handed out is no longer needed, where nothing can make it be taken back. */
 void call_drained(struct stream *s);
 bool call_in_string(const struct stream *s);
+/* Between the calls of a list that has marks. */
+bool call_in_list(const struct stream *s);
 void call_free(struct stream *s);
 
 enum stream_buffer { FROM_NOWHERE, FROM_OUT, FROM_RAW, FROM_ARGS, FROM_NOTE };

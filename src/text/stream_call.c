@@ -21,19 +21,31 @@ void call_clear(struct stream *s) {
     struct stream_call *c = &s->call;
     c->has_args = c->begun = c->nested = false;
     c->args.n = c->name.n = c->id.n = c->word.n = c->sent = 0;
+    c->n_hold = 0;
     c->value.why = "";
     value_begin(&c->value, VALUE_JSON, &c->word);
 }
 
-void call_enter(struct stream *s, bool bare, bool code) {
+void call_enter(struct stream *s, enum stream_mark_kind kind) {
     struct stream_call *c = &s->call;
     call_clear(s);
-    c->state = AT_START;
-    c->bare = bare;
-    c->tag = code;
-    c->list = false;
+    c->state = kind == MARK_LIST ? AT_LIST : AT_START;
+    c->bare = c->aside = c->list = c->some = false;
+    c->fence = 0;
+    c->tag = kind == MARK_CODE;
+    c->marked = kind == MARK_LIST;
     c->whole = (s->flags & STREAM_WHOLE) != 0;
     c->lead = s->raw.n;
+}
+
+void call_enter_bare(struct stream *s, bool aside) {
+    call_enter(s, MARK_CALL);
+    s->call.bare = true;
+    s->call.aside = aside;
+}
+
+bool call_may_be(const struct stream *s, struct str name) {
+    return !s->call.bare || !s->tools || s->tools->knows(s->tools->ud, name);
 }
 
 /* ---- What is handed out ---------------------------------------------------------------------- */
@@ -77,6 +89,7 @@ void call_complete(struct stream *s) {
         stream_queue(s, GLIM_EVENT_ARGS, FROM_ARGS, c->sent, c->args.n - c->sent);
     stream_queue(s, GLIM_EVENT_CALL_END, FROM_NOWHERE, 0, 0);
     c->begun = c->has_args = c->bare = c->tag = false;
+    c->some = true;
     s->raw.n = 0; /* what comes next is text of its own if it is no call */
 }
 
@@ -109,6 +122,11 @@ static enum call_step call_code(struct stream *s) {
 
 /* ---- All of it ------------------------------------------------------------------------------- */
 
+static bool call_has_tags(const struct stream *s) {
+    return s->family == STREAM_QWEN_XML || s->family == STREAM_SEED || s->family == STREAM_GLM ||
+           s->family == STREAM_MINIMAX;
+}
+
 static enum call_step call_start_byte(struct stream *s, char b) {
     struct stream_call *c = &s->call;
     if (call_blank(b)) return CALL_MORE;
@@ -129,7 +147,13 @@ static enum call_step call_start_byte(struct stream *s, char b) {
         c->state = AT_CALLEE;
         return call_python_byte(s, b);
     }
-    if (s->family == STREAM_MISTRAL && !c->list) {
+    if (call_has_tags(s) && !c->list) {
+        c->state = TAG_OPEN;
+        return call_tag_byte(s, b);
+    }
+    bool named =
+        s->family == STREAM_MISTRAL || s->family == STREAM_DEEPSEEK || s->family == STREAM_KIMI;
+    if (named && !c->list) {
         c->state = IN_MISTRAL;
         return call_mistral_byte(s, b);
     }
@@ -138,10 +162,23 @@ static enum call_step call_start_byte(struct stream *s, char b) {
 
 /* Hermes' and Llama's models sometimes write several objects in a row. */
 static enum call_step call_end_byte(struct stream *s, char b) {
-    bool several = (s->family == STREAM_HERMES || s->family == STREAM_LLAMA) && !s->call.list;
+    struct stream_call *c = &s->call;
+    bool several = (s->family == STREAM_HERMES || s->family == STREAM_LLAMA) && !c->list;
+    if (b == '`' && c->fence)
+        return --c->fence || s->family == STREAM_DEEPSEEK ? CALL_MORE : CALL_OVER;
+    if (c->fence && c->fence < 3) {
+        c->bare = true; /* nothing is wrong: it is text behind the call */
+        return call_bad(s, "");
+    }
     if (call_blank(b) || (several && s->family == STREAM_LLAMA && (b == ';' || b == ',')))
         return CALL_MORE;
     return several && b == '{' ? call_open_object(s) : CALL_LEAVE;
+}
+
+/* Between the calls of a list that has marks. */
+static enum call_step call_list_byte(struct stream *s, char b) {
+    if (call_blank(b)) return CALL_MORE;
+    return s->call.some ? CALL_LEAVE : call_bad(s, "no call in the list");
 }
 
 /* A value is being read. */
@@ -191,6 +228,21 @@ static enum call_step call_state_byte(struct stream *s, char b) {
     case IN_ID:
     case AT_ARGS:
         return call_mistral_byte(s, b);
+    case IN_FENCE_NAME:
+    case AT_FENCE:
+        return call_fence_byte(s, b);
+    case AT_LIST:
+        return call_list_byte(s, b);
+    case TAG_OPEN:
+    case TAG_NAME:
+    case TAG_NAME_END:
+    case TAG_NEXT:
+    case TAG_KEY:
+    case TAG_KEY_END:
+    case TAG_LINE:
+    case TAG_VALUE:
+    case TAG_MORE:
+        return call_tag_byte(s, b);
     case IN_CODE:
         value_put_content(&s->call.args, b);
         if (!s->call.whole) s->raw.n = 0; /* it stays code: nothing to go back to */
@@ -219,7 +271,42 @@ bool call_in_string(const struct stream *s) {
     const struct stream_call *c = &s->call;
     bool reading =
         c->state == IN_NAME || c->state == IN_MEMBER || c->state == IN_ARG || c->state == IN_ARGS;
-    return c->tag || c->state == IN_CODE || (reading && value_in_string(&c->value));
+    return c->tag || c->state == IN_CODE || c->state == TAG_LINE || c->state == TAG_VALUE ||
+           (reading && value_in_string(&c->value));
+}
+
+bool call_in_list(const struct stream *s) {
+    return s->call.state == AT_LIST;
+}
+
+static enum call_step call_bytes(struct stream *s, struct str text) {
+    enum call_step step = CALL_MORE;
+    for (size_t i = 0; i < text.n && step == CALL_MORE; i++)
+        step = call_byte(s, text.p[i]);
+    return step;
+}
+
+/* A mark between the calls of a list, or behind one of them. */
+static enum call_step call_list_mark(struct stream *s, enum stream_mark_kind kind) {
+    struct stream_call *c = &s->call;
+    if (kind == MARK_LIST_END) return CALL_OVER;
+    if (kind == MARK_CALL_END && c->state == AT_END) {
+        c->state = AT_LIST;
+        return CALL_MORE;
+    }
+    if (kind != MARK_CALL || c->state != AT_LIST)
+        return c->some ? CALL_LEAVE : call_bad(s, "no call in the list");
+    call_clear(s);
+    c->state = AT_START;
+    return CALL_MORE;
+}
+
+/* Behind a call. */
+static enum call_step call_end_mark(struct stream *s, enum stream_mark_kind kind, struct str text) {
+    const struct stream_call *c = &s->call;
+    if (c->marked) return call_list_mark(s, kind);
+    bool fence = kind == MARK_ASIDE && c->fence && str_is(text, "```\n");
+    return kind == MARK_CALL_END || kind == MARK_ASIDE_END || fence ? CALL_OVER : CALL_LEAVE;
 }
 
 enum call_step call_mark(struct stream *s, enum stream_mark_kind kind, struct str text,
@@ -229,15 +316,13 @@ enum call_step call_mark(struct stream *s, enum stream_mark_kind kind, struct st
         enum value_step step = value_mark(&c->value);
         return call_progress(s, call_value_step(step));
     }
-    if (call_in_string(s) && !control) {
-        enum call_step step = CALL_MORE;
-        for (size_t i = 0; i < text.n && step == CALL_MORE; i++)
-            step = call_byte(s, text.p[i]);
-        return step;
-    }
+    if (kind == MARK_CALL_END && call_tag_closed(s)) return CALL_OVER;
+    if ((call_in_string(s) && !control) || kind == MARK_FUNCTION) return call_bytes(s, text);
+    if (c->state == AT_LIST) return call_list_mark(s, kind);
     if (kind == MARK_ARGS || kind == MARK_CALL_ID || kind == MARK_QUOTE)
         return call_mistral_mark(s, kind);
-    if (c->state == AT_END) return kind == MARK_CALL_END ? CALL_OVER : CALL_LEAVE;
+    if (c->state == AT_END || (c->state == TAG_MORE && !c->n_hold))
+        return call_end_mark(s, kind, text);
     if (c->state == AT_ITEM || c->state == AT_CALL_END) {
         stream_note(s, "a list of tool calls was not closed", "");
         return kind == MARK_CALL_END ? CALL_OVER : CALL_LEAVE;
@@ -248,7 +333,8 @@ enum call_step call_mark(struct stream *s, enum stream_mark_kind kind, struct st
 
 enum call_step call_end(struct stream *s) {
     struct stream_call *c = &s->call;
-    if (c->state == AT_END) return CALL_LEAVE;
+    if (c->state == AT_END || c->state == TAG_MORE || (c->state == AT_LIST && c->some))
+        return CALL_LEAVE;
     if (c->tag && c->lead == s->raw.n) return call_bad(s, "nothing follows its mark");
     if (c->tag && !c->begun && c->state != IN_CODE) call_code(s);
     if (c->state == IN_CODE) {

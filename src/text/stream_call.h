@@ -31,11 +31,25 @@ enum {
     AT_CALL_END, /* a comma or the list's end */
 
     /* Names in front of an object, stream_call_name.c */
-    IN_GEMMA,   /* call:name */
-    IN_MISTRAL, /* name, before [CALL_ID], [ARGS] or { */
-    IN_ID,      /* behind [CALL_ID] */
-    AT_ARGS,    /* behind [ARGS] */
-    IN_ARGS,    /* the arguments, with nothing around them */
+    IN_GEMMA,      /* call:name */
+    IN_MISTRAL,    /* name, before [CALL_ID], [ARGS] or { */
+    IN_ID,         /* behind [CALL_ID] */
+    AT_ARGS,       /* behind [ARGS] */
+    IN_ARGS,       /* the arguments, with nothing around them */
+    IN_FENCE_NAME, /* DeepSeek's name behind the mark */
+    AT_FENCE,      /* behind it, or within what opens a code fence */
+    AT_LIST,       /* between the calls of a list that has marks */
+
+    /* Tags, stream_call_tag.c */
+    TAG_OPEN,     /* the tag before the name */
+    TAG_NAME,     /* reading it */
+    TAG_NAME_END, /* the tag behind it */
+    TAG_NEXT,     /* an argument, or the end */
+    TAG_KEY,      /* an argument's name */
+    TAG_KEY_END,  /* the tag behind it */
+    TAG_LINE,     /* a value, whose first line end is the notation's */
+    TAG_VALUE,    /* reading it */
+    TAG_MORE,     /* behind the call: another, or the closing mark */
 };
 
 /* What the value of an object's member is for. */
@@ -69,6 +83,8 @@ static inline void call_put(struct stream_text *t, const char *text) {
 void call_set(struct stream_text *t, struct str text);
 /* Nothing is known of the next call. */
 void call_clear(struct stream *s);
+/* Whether a call begun without a mark may be of this function: only if it was offered. */
+bool call_may_be(const struct stream *s, struct str name);
 /* Name and arguments are complete. */
 void call_complete(struct stream *s);
 /* Begins to read arguments that are an object; its brace has come. */
@@ -79,6 +95,8 @@ enum call_step call_object_byte(struct stream *s, char b);
 enum call_step call_python_byte(struct stream *s, char b);
 enum call_step call_gemma_byte(struct stream *s, char b);
 enum call_step call_mistral_byte(struct stream *s, char b);
+enum call_step call_fence_byte(struct stream *s, char b);
+enum call_step call_tag_byte(struct stream *s, char b);
 
 /* An object begins. */
 enum call_step call_open_object(struct stream *s);
@@ -87,5 +105,7 @@ enum call_step call_named(struct stream *s);
 enum call_step call_member_done(struct stream *s);
 /* [CALL_ID] or [ARGS] has come, or a quote where there is no value. */
 enum call_step call_mistral_mark(struct stream *s, enum stream_mark_kind kind);
+/* The closing mark has come: whether that ends a call between tags. */
+bool call_tag_closed(struct stream *s);
 
 #endif

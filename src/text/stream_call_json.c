@@ -65,8 +65,9 @@ enum call_step call_named(struct stream *s) {
         const char *name;
         u8 target;
     } members[] = {
-        {"name", FOR_NAME},         {"arguments", FOR_ARGS}, {"parameters", FOR_ARGS},
-        {"function", FOR_FUNCTION}, {"id", FOR_ID},          {"type", FOR_NOTHING},
+        {"name", FOR_NAME},         {"arguments", FOR_ARGS},  {"parameters", FOR_ARGS},
+        {"function", FOR_FUNCTION}, {"id", FOR_ID},           {"type", FOR_NOTHING},
+        {"tool_name", FOR_NAME},    {"tool_call_id", FOR_ID},
     };
     struct stream_call *c = &s->call;
     struct str name = {"", 0};
@@ -77,8 +78,10 @@ enum call_step call_named(struct stream *s) {
         known = str_is(name, members[i].name);
         if (known) c->target = members[i].target;
     }
-    /* An object without a mark is a call only if it looks like one from the beginning. */
-    if (!known && c->bare) return call_bad(s, "");
+    /* An object without a mark is a call only if it looks like one from the beginning; where the
+     * template asked for another form it may as well be a tool's definition, an example, data. */
+    bool strict = str_is(name, "name") || str_is(name, "arguments");
+    if (c->bare && !(c->aside ? strict : known)) return call_bad(s, "");
     if (c->target == FOR_ARGS && c->has_args) return call_bad(s, "it has arguments twice");
     c->state = AT_IS;
     return CALL_MORE;
@@ -109,6 +112,7 @@ enum call_step call_member_done(struct stream *s) {
     switch (c->target) {
     case FOR_NAME:
         if (!plain || !text.n || text.n > MAX_NAME) return call_bad(s, "its name is no name");
+        if (!call_may_be(s, text)) return call_bad(s, "");
         call_set(&c->name, text);
         return CALL_MORE;
     case FOR_ID:

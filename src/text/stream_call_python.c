@@ -11,6 +11,7 @@ static enum call_step call_callee_done(struct stream *s) {
         name.n -= n;
         c->whole = true; /* it is code still if it is not a call to its end */
     }
+    if (!call_may_be(s, name)) return call_bad(s, "");
     call_set(&c->name, name);
     call_put(&c->args, "{");
     c->state = AT_ARG;

@@ -13,6 +13,15 @@ enum stream_family {
     STREAM_LLAMA,   /* {"name": "f", "parameters": {}}, and <|python_tag|> before code */
     STREAM_GRANITE, /* <|tool_call|>[{"name": "f", "arguments": {}}] */
     STREAM_MISTRAL, /* [TOOL_CALLS] [{..}], and [TOOL_CALLS]f[ARGS]{} */
+    STREAM_QWEN_XML, /* <tool_call><function=f><parameter=a>1</parameter></function></tool_call> */
+    STREAM_SEED,     /* the same between <seed:tool_call> marks */
+    STREAM_GLM,      /* <tool_call>f<arg_key>a</arg_key><arg_value>1</arg_value></tool_call> */
+    STREAM_MINIMAX,  /* <minimax:tool_call><invoke name="f"><parameter name="a">1</parameter>.. */
+    STREAM_DEEPSEEK, /* a list of calls, each f<sep>{}, or function<sep>f and {} in a code fence */
+    STREAM_KIMI,     /* a list of calls, each functions.f:0<sep>{} */
+    STREAM_PHI,      /* <|tool_call|>[{..}]<|/tool_call|>, and functools[{..}] */
+    STREAM_COMMAND,  /* <|START_ACTION|>[{"tool_name": "f", "parameters": {}}]<|END_ACTION|> */
+    STREAM_NEMOTRON, /* <TOOLCALL>[{..}]</TOOLCALL> */
     STREAM_FAMILIES
 };
 
@@ -27,9 +36,14 @@ enum stream_mark_kind {
     MARK_CALL_ID,
     MARK_CODE, /* what follows is code, or a call */
     MARK_WRAP, /* around the answer that follows a thought */
+    MARK_LIST, /* around the calls, each of which has marks of its own */
+    MARK_LIST_END,
+    MARK_FUNCTION,  /* begins what stands within a call, whose own mark models forget */
+    MARK_ASIDE,     /* where models put calls that belong elsewhere; else it is text */
+    MARK_ASIDE_END, /* and its end */
 };
 
-enum { STREAM_MARKS = 7, STREAM_MARK_BYTES = 32 };
+enum { STREAM_MARKS = 8, STREAM_MARK_BYTES = 32 };
 
 struct stream_mark {
     const char *text; /* shorter than STREAM_MARK_BYTES; none is the beginning of another */
@@ -40,7 +54,8 @@ struct stream_mark {
 struct stream_style {
     const char *name;
     struct stream_mark mark[STREAM_MARKS]; /* up to the first without text */
-    char bare; /* begins calls that have no mark, at the beginning of an answer; or 0 */
+    char bare;  /* begins calls that have no mark, at the beginning of an answer; or 0 */
+    bool aside; /* those are against the rules of the template, and must look like a call only */
 };
 extern const struct stream_style stream_styles[STREAM_FAMILIES];
 
