@@ -258,6 +258,10 @@ typedef struct {
     uint32_t min_keep;   /* what cuts leaves at least this many tokens */
     uint32_t n_logprobs; /* keep log-probabilities of the drawn and the n likeliest tokens, at most
                             100: glim_logprobs; 0: none */
+    /* Most tokens of an answer that are thought, in answers read by glim_next_event: then the
+     * thought is closed by its family's mark, as if the model had written it, and the answer goes
+     * on. 0: no limit; -1: a thought is closed as soon as it begins. */
+    int32_t max_thought;
 } glim_generation;
 
 /* temp 0.8, top_k 40, top_p 0.95, min_p 0.05, no penalties (window 64), seed 0, no limit. All else
@@ -356,6 +360,7 @@ typedef struct {
     uint64_t n_prompt, prompt_ns;         /* passes of several tokens */
     uint64_t n_decode, decode_ns;         /* passes of one token */
     uint64_t gpu_dispatches, gpu_submits; /* of all passes; 0 on the CPU */
+    uint64_t n_cached; /* tokens that prompts found processed already in the context */
 } glim_stats;
 GLIM_API void glim_get_stats(const glim_session *session, glim_stats *stats);
 

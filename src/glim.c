@@ -18,7 +18,7 @@ struct glim_model {
     struct vocab *vocab;       /* NULL: vocab_err says why; only text functions need it */
     struct chat *chat;         /* NULL: chat_err says why; only glim_chat needs it */
     enum stream_family family; /* how its answers mark thoughts and calls */
-    bool noted;                /* what chat is was told */
+    bool noted, noted_tools;   /* what chat is, and that it has no place for tools, was told */
     glim_err vocab_err, chat_err;
     struct sample_meta sampling;
 };
@@ -378,8 +378,11 @@ int glim_converse(glim_session *session, const glim_conversation *conversation) 
     if (rc < 0) return rc;
     const struct chat *chat = noted_chat(session->model);
     const struct engine *g = session->model->loaded.engine;
-    if (conversation->tools && chat->program && g->log && !jinja_reads(chat->program, "tools"))
+    bool blind = conversation->tools && chat->program && !jinja_reads(chat->program, "tools");
+    bool *noted = &session->model->noted_tools;
+    if (blind && g->log && !*noted)
         g->log(g->log_ud, "the model's chat template has no place for tools; it does not see them");
+    *noted |= blind;
     return answer_converse(&session->answer, chat, conversation, err);
 }
 

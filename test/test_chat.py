@@ -63,9 +63,9 @@ def ids(text):
 
 
 def stats(said):
-    """Per turn: tokens of prompt and answer, in the context, processed."""
-    rows = re.findall(r"\[prompt: (\d+) tokens.*?; answer: (\d+) tokens?.*?; context: (\d+) of 1024 tokens, "
-                      r"(\d+) of them processed now\]", said)
+    """Per turn: tokens of the prompt, those cached and new, of the answer, in the context."""
+    rows = re.findall(r"\[prompt: (\d+) tokens \((\d+) cached, (\d+) new\).*?; answer: (\d+) tokens?.*?; "
+                      r"context: (\d+) of 1024 tokens\]", said)
     return [tuple(map(int, r)) for r in rows]
 
 
@@ -81,8 +81,8 @@ def turns_process_only_what_is_new():
     second = len(ids("<|im_end|>\n" + user.format("and again")))
     third = len(ids("<|im_end|>\n" + user.format("once more")))
     a, b = first + 5, first + 5 + second + 5
-    assert stats(r.said) == [(first, 5, a, first + 4), (second, 5, b, second + 5),
-                             (third, 5, b + third + 5, third + 5)], r
+    assert stats(r.said) == [(first, 0, first, 5, a), (a + second, a - 1, second + 1, 5, b),
+                             (b + third, b - 1, third + 1, 5, b + third + 5)], r
     assert r.said.count("[cut at -n 5]\n") == 3, r
 
 
@@ -186,7 +186,7 @@ def a_model_of_a_store_brings_its_settings():
     bare = glim("run", CHATTY, "--temp", "0", "-n", "6", "hi", stdin=None, code=0).out
     r = glim("chat", "chatty:1b", "--stats", stdin=b"hi\n/clear\nhi\n", code=0, env=env)
     assert r.out == once + once and not once.startswith(bare), (once, bare, r)
-    assert r.said.count(" of 512 tokens, ") == 2 and r.said.count("[cut at -n 6]") == 2, r
+    assert r.said.count(" of 512 tokens]") == 2 and r.said.count("[cut at -n 6]") == 2, r
     t = Terminal("chat", "chatty:1b", env=env)
     assert t.prompt().startswith("chatty:1b, context of 512 tokens"), t.seen
     t.type("\x04")
@@ -289,7 +289,7 @@ def lines_are_edited_and_pasted():
 def answers_share_the_terminal():
     t = Terminal(*BASE, "-n", "6", "--stats")
     t.say("hi")
-    text = t.until("[prompt: ", "processed now]", "[cut at -n 6]\r\n\r\n")
+    text = t.until("[prompt: ", "of 1024 tokens]", "[cut at -n 6]\r\n\r\n")
     want = re.sub(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", "\ufffd", piped("hi\n", "-n", "6").text)
     assert "hi" in text and want.replace("\n", "\r\n") in text, (text, want)
     t.say("/nothing")
@@ -403,13 +403,13 @@ def interrupt_stops_the_answer_only():
         os.close(r)
     assert said.endswith("[interrupted]"), said
     a, = stats(said)
-    assert a[1] > 0 and a[2] == a[0] + a[1] < 1024, a
+    assert a[3] > 0 and a[4] == a[0] + a[3] < 1024, a
     # The next turn goes on behind the interrupted answer.
     t.say("again")
-    b = stats(t.until("[prompt: ", "processed now]"))[0]
+    b = stats(t.until("[prompt: ", "of 1024 tokens]"))[0]
     second = len(ids("<|im_end|>\n<|im_start|>user\nagain<|im_end|>\n<|im_start|>assistant\n"))
-    assert b[0] == second and b[2] == a[2] + second + b[1] == 1024, (a, b)
-    assert a[3] + b[3] in (1023, 1024), (a, b)
+    assert b[0] == a[4] + second and b[4] == b[0] + b[3] == 1024, (a, b)
+    assert b[1] in (a[4] - 1, a[4]) and b[1] + b[2] == b[0], (a, b)
     t.until("the context of 1024 tokens is full (-c); /clear forgets the conversation]")
     t.say("more")  # a person can mend that: the chat goes on
     t.until("are in use", "/clear forgets the conversation")

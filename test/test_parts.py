@@ -111,7 +111,7 @@ def a_terminal_shows_thoughts_dimmed():
     os.close(parent)
     assert p.wait(SECONDS) == 0, p.stderr.read()
     p.stderr.close()
-    want = "\x1b[2mHm\ufffd[31m.\x1b[0m\r\n\r\nYes\r\n[tool call: get {}]\r\n"
+    want = "\x1b[2mHm\ufffd[31m.\x1b[0m\r\n\r\nYes\r\n\x1b[2mget({})\x1b[0m\r\n"
     assert seen.decode() == want, seen
 
 

@@ -1,6 +1,7 @@
 /* Prompts and the streaming of answers. */
 #include "text/answer.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "text/declared.h"
@@ -16,13 +17,30 @@ static u32 answer_spelled(const struct vocab *v, enum stream_family family) {
     return spelled;
 }
 
+static bool is_token(const void *vocab, struct str mark) {
+    return vocab_find(vocab, mark) >= 0;
+}
+
+/* What closes a thought, in tokens. */
+static int answer_close_mark(struct answer *a, enum stream_family family, glim_err *e) {
+    char text[STREAM_CLOSE_BYTES];
+    stream_thought_close(family, is_token, a->v, text);
+    i64 n = vocab_encode(a->v, (struct str){text, strlen(text)}, VOCAB_SPECIAL, a->close,
+                         COUNT(a->close), a->arena.alloc, e);
+    if (n < 0) return (int)n;
+    assert((u64)n <= COUNT(a->close)); /* no more than bytes */
+    a->n_close = (u32)n;
+    return GLIM_OK;
+}
+
 int answer_open(struct answer *a, struct session *s, const struct vocab *v,
                 enum stream_family family, glim_err *e) {
     *a = (struct answer){.s = s, .v = v};
     arena_init(&a->arena, &s->loaded->engine->alloc);
     talk_open(&a->talk, a->arena.alloc);
     stream_open(&a->stream, family, answer_spelled(v, family), a->arena.alloc);
-    return stop_open(&a->stop, NULL, 0, &a->arena, e);
+    int rc = answer_close_mark(a, family, e);
+    return rc < 0 ? rc : stop_open(&a->stop, NULL, 0, &a->arena, e);
 }
 
 void answer_close(struct answer *a) {
@@ -32,6 +50,8 @@ void answer_close(struct answer *a) {
 }
 
 int answer_set(struct answer *a, const glim_generation *gen, glim_err *e) {
+    if (gen->max_thought < -1)
+        return fail(e, GLIM_ARG, "max_thought is %d; at least -1", gen->max_thought);
     struct arena fresh;
     arena_init(&fresh, a->arena.alloc);
     struct stop *stop = NULL;
@@ -53,6 +73,7 @@ int answer_set(struct answer *a, const glim_generation *gen, glim_err *e) {
     a->arena = fresh;
     a->stop = stop;
     a->max_tokens = gen->max_tokens;
+    a->max_thought = gen->max_thought;
     return GLIM_OK;
 }
 
@@ -81,7 +102,9 @@ static void begin(struct answer *a, const i32 *ids, u64 n) {
     a->utf8 = (struct utf8_stream){0};
     a->piece = a->out[0] = a->out[1] = (struct str){0};
     a->end = GLIM_END_NONE;
-    a->flushed = false;
+    a->flushed = a->events = false;
+    a->n_thought = 0;
+    a->n_unsaid = 0;
 }
 
 int answer_feed(struct answer *a, const i32 *ids, u64 n, glim_err *e) {
@@ -94,6 +117,7 @@ int answer_feed(struct answer *a, const i32 *ids, u64 n, glim_err *e) {
     begin(a, ids, n);
     a->n_prompt = 0;
     a->begun = a->again = false;
+    s->stats.n_cached += s->n_done;
     /* With the begin token they must fit too; the refusal comes before ids are looked at. */
     if (lead && n + 1 > s->n_ctx) return session_feed(s, ids, n + 1, GLIM_LOGITS_LAST);
     if (lead) {
@@ -115,6 +139,7 @@ int answer_again(struct answer *a, glim_err *e) {
     begin(a, s->ids, a->n_prompt);
     if (!a->begun) return GLIM_OK; /* the first one had not drawn anything yet */
     a->again = true;
+    s->stats.n_cached += a->n_prompt;
     return session_rewind(s, a->n_prompt);
 }
 
@@ -239,9 +264,46 @@ int answer_converse(struct answer *a, const struct chat *c, const glim_conversat
     return rc < 0 ? rc : feed_talk(a, c, conversation->go_on, e);
 }
 
+/* The token that was queued last becomes the current piece. */
+static void say(struct answer *a, i32 id) {
+    a->n_tokens++;
+    a->piece = vocab_piece(a->v, id, 0);
+    a->name =
+        a->v->kind[id] == VOCAB_CONTROL ? vocab_piece(a->v, id, VOCAB_SPECIAL) : (struct str){0};
+}
+
+/* Whether the thought that the answer is in has taken all that it may. Half a character is ended
+ * first. */
+static bool thought_is_due(const struct answer *a) {
+    if (!a->events || !a->max_thought || !a->n_close || a->utf8.n) return false;
+    return stream_in_thought(&a->stream) && a->n_thought >= MAX(a->max_thought, 0);
+}
+
+/* Queues the mark that closes it and says its first token; or sets a->end where it does not fit. */
+static int close_thought(struct answer *a) {
+    struct session *s = a->s;
+    if (a->max_tokens && a->n_close > a->max_tokens - a->n_tokens) {
+        a->end = GLIM_END_LIMIT;
+        return GLIM_OK;
+    }
+    if (a->n_close > s->n_ctx - s->n_ids) {
+        a->end = GLIM_END_CONTEXT;
+        return GLIM_OK;
+    }
+    int rc = session_feed(s, a->close, a->n_close, GLIM_LOGITS_LAST);
+    if (rc < 0) return rc;
+    a->n_unsaid = a->n_close - 1;
+    say(a, a->close[0]);
+    return GLIM_OK;
+}
+
 /* Draws the next token and makes its bytes the current piece, or sets a->end. */
 static int next_token(struct answer *a) {
     struct session *s = a->s;
+    if (a->n_unsaid) {
+        say(a, a->close[a->n_close - a->n_unsaid--]);
+        return GLIM_OK;
+    }
     if (a->max_tokens && a->n_tokens == a->max_tokens) {
         a->end = GLIM_END_LIMIT;
         return GLIM_OK;
@@ -253,6 +315,7 @@ static int next_token(struct answer *a) {
         session_keep(s);
         a->begun = true;
     }
+    if (thought_is_due(a)) return close_thought(a);
     i32 id;
     rc = session_sample(s, &id);
     if (rc < 0) return rc;
@@ -266,10 +329,8 @@ static int next_token(struct answer *a) {
     }
     rc = session_feed(s, &id, 1, GLIM_LOGITS_DRAW);
     if (rc < 0) return rc;
-    a->n_tokens++;
-    a->piece = vocab_piece(a->v, id, 0);
-    a->name =
-        a->v->kind[id] == VOCAB_CONTROL ? vocab_piece(a->v, id, VOCAB_SPECIAL) : (struct str){0};
+    a->n_thought += a->events && stream_in_thought(&a->stream);
+    say(a, id);
     return GLIM_OK;
 }
 
@@ -318,6 +379,7 @@ int answer_next(struct answer *a, struct str *text) {
 }
 
 int answer_event(struct answer *a, glim_event *event) {
+    a->events = true;
     for (;;) {
         int rc = stream_next(&a->stream, &a->in, a->in_control, event, &a->s->err);
         if (rc != GLIM_AGAIN) return rc;

@@ -22,8 +22,12 @@ struct answer {
     struct str out[2]; /* text that may be shown, not yet handed out */
     enum glim_end end;
     bool flushed;
-    struct stream stream; /* for answer_event */
-    struct str in;        /* what it has not yet taken */
+    bool events;                /* the answer is read by answer_event */
+    i32 max_thought, n_thought; /* as in glim_generation; tokens of this answer that are thought */
+    i32 close[STREAM_CLOSE_BYTES]; /* what closes a thought */
+    u32 n_close, n_unsaid;         /* their number; how many are queued and not yet handed out */
+    struct stream stream;          /* for answer_event */
+    struct str in;                 /* what it has not yet taken */
     bool in_control;
     struct talk talk; /* where a template writes conversations */
     bool tools;       /* tools were offered to the model: calls without marks are calls */

@@ -480,3 +480,7 @@ int stream_next(struct stream *s, struct str *in, bool control, glim_event *even
 void stream_end(struct stream *s) {
     s->ending = true;
 }
+
+bool stream_in_thought(const struct stream *s) {
+    return s->thinking && s->mode == MODE_BASE && !s->n_hold && !s->again;
+}

@@ -119,6 +119,9 @@ int stream_next(struct stream *s, struct str *in, bool control, glim_event *even
 /* There is no more text: what is held back comes out of stream_next (with an empty *in), then
  * GLIM_EVENT_STOP, then GLIM_DONE. */
 void stream_end(struct stream *s);
+/* Whether what has been taken ends within a thought, where its closing mark may stand: not within a
+ * call or a mark. */
+bool stream_in_thought(const struct stream *s);
 
 /* ---- Between stream.c and stream_call.c ------------------------------------------------------ */
 

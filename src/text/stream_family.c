@@ -1,6 +1,7 @@
 /* The families' marks; see stream_family.h. Facts from the models' published chat templates. */
 #include "text/stream_family.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #define THINK                                                                                      \
@@ -159,4 +160,19 @@ bool stream_opens_thought(enum stream_family family, struct str tail) {
         if (memcmp(tail.p + tail.n - m - n, mark[i].text, n) == 0) return true;
     }
     return false;
+}
+
+void stream_thought_close(enum stream_family family, bool (*has)(const void *ud, struct str mark),
+                          const void *ud, char *text) {
+    const struct stream_mark *mark = stream_styles[family].mark, *found = NULL;
+    for (u32 i = 0; i < STREAM_MARKS && mark[i].text; i++) {
+        if (mark[i].kind != MARK_THINK_END) continue;
+        bool is_token = has(ud, (struct str){mark[i].text, strlen(mark[i].text)});
+        if (is_token || (mark[i].plain && !found)) found = &mark[i];
+        if (is_token) break;
+    }
+    /* <think> stands on lines of its own. */
+    bool lines = found && strcmp(found->text, "</think>") == 0;
+    snprintf(text, STREAM_CLOSE_BYTES, "%s%s%s", lines ? "\n" : "", found ? found->text : "",
+             lines ? "\n\n" : "");
 }

@@ -67,4 +67,11 @@ enum stream_family stream_family_of(struct str template, struct str architecture
  * that the answer begins within it. */
 bool stream_opens_thought(enum stream_family family, struct str tail);
 
+/* The mark that closes this family's thoughts, with the white space that its models write around
+ * it; "" where it has none. has tells which marks the vocabulary has as tokens: one that it has
+ * goes before one that would be spelled out. text has room for STREAM_CLOSE_BYTES. */
+enum { STREAM_CLOSE_BYTES = STREAM_MARK_BYTES + 4 };
+void stream_thought_close(enum stream_family family, bool (*has)(const void *ud, struct str mark),
+                          const void *ud, char *text);
+
 #endif

@@ -1,228 +1,195 @@
 /* glim chat: a conversation at a terminal, or with a script through a pipe.
  *
- * The session holds the whole conversation: each turn queues only what is new, and the earlier
- * turns' keys and values are used again. A turn that fails or is stopped before its first token is
- * taken back, so that what the model has seen is what the person saw. */
-#include "tool/interrupt.h"
-#include "tool/line.h"
-#include "tool/pick.h"
-#include "tool/reply.h"
+ * The session holds the conversation in the model's own tokens: each turn queues only what is new.
+ * It is kept as JSON too, so that it can be saved, and its system text, its tools and its last
+ * answer changed: then all of it is told anew, of which the session processes what differs. A turn
+ * that fails or is stopped before its first token is taken back, so that what the model has seen is
+ * what the person saw. */
+#include "tool/chat.h"
 
-#include <ctype.h>
+#include "tool/interrupt.h"
+#include "tool/pick.h"
+#include "tool/settings.h"
+
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-struct chat {
-    struct model_options o;
-    struct generation_options g;
-    bool stats, no_history;
-    u32 n_ctx;
-    glim_session *session;
-    struct line_reader *in;
-    struct {
-        char *p; /* owned: the message being put together, zero-terminated */
-        size_t n, cap;
-    } text;
-    bool warned; /* the last thing was Ctrl-C at an empty prompt */
-    bool leaving;
-};
-
-static bool at_terminal(const struct chat *c) {
+bool chat_at_terminal(const struct chat *c) {
     return line_is_edited(c->in);
 }
 
-/* What a person can mend is no reason to leave; a script cannot answer for itself. */
-static int failed(const struct chat *c) {
-    return at_terminal(c) ? TOOL_FINE : TOOL_FAILED;
+int chat_failed(const struct chat *c) {
+    return chat_at_terminal(c) ? TOOL_FINE : TOOL_FAILED;
 }
 
-/* ---- Commands -------------------------------------------------------------------------------- */
+/* ---- Answers --------------------------------------------------------------------------------- */
 
-static void slash_help(struct chat *c);
-
-static void slash_clear(struct chat *c) {
-    glim_rewind(c->session, 0); /* to the beginning: cannot fail */
-    if (at_terminal(c) && !c->g.quiet) fprintf(stderr, "The conversation is forgotten.\n");
-}
-
-static void slash_quit(struct chat *c) {
-    c->leaving = true;
-}
-
-static const struct {
-    const char *name;
-    void (*run)(struct chat *c);
-    const char *about; /* NULL: another name of the one before */
-} slashes[] = {
-    {"/help", slash_help, "this text"},
-    {"/?", slash_help, NULL},
-    {"/clear", slash_clear, "forget the conversation and begin anew"},
-    {"/quit", slash_quit, "leave, as Ctrl-D does"},
-    {"/exit", slash_quit, NULL},
-    {"/bye", slash_quit, NULL},
-};
-
-static void slash_help(struct chat *c) {
-    (void)c;
-    for (size_t i = 0; i < COUNT(slashes); i++) {
-        if (slashes[i].about) fprintf(stderr, "  %-12s %s\n", slashes[i].name, slashes[i].about);
+int chat_begin(struct chat *c, bool with_system, glim_err *e) {
+    glim_message *first = NULL;
+    size_t n;
+    converse_cut(&c->talk, converse_system(&c->talk) != NULL);
+    int rc = generate_turns(&c->g, &c->o, "", &first, &n, e);
+    /* Without the last, which is the user's. */
+    for (size_t i = 0; rc == GLIM_OK && i + 1 < n; i++) {
+        if (strcmp(first[i].role, "system") == 0 && !with_system) continue;
+        rc = converse_add(&c->talk, first[i].role, first[i].text, e);
     }
-    fprintf(stderr, "  %-12s %s\n", "text \\", "a backslash at the end: the message goes on");
-    fprintf(stderr, "  %-12s %s\n", "\"\"\"", "begins and ends a message of several lines");
-    fprintf(stderr, "  %-12s %s\n", "Ctrl-C", "stops an answer, or gives up what is typed");
-}
-
-/* Whether a line is a command: "/" and one word. A path, or a line that begins with a blank, is
- * text. */
-static bool is_slash(const char *line) {
-    size_t n = strcspn(line, " \t\n");
-    return line[0] == '/' && n > 1 && !memchr(line + 1, '/', n - 1) &&
-           (isalpha((unsigned char)line[1]) || n == 2);
-}
-
-static int run_slash(struct chat *c, const char *line) {
-    const char *names[COUNT(slashes)];
-    char word[64];
-    size_t n = strcspn(line, " \t\n");
-    snprintf(word, sizeof word, "%.*s", (int)MIN(n, sizeof word - 1), line);
-    for (size_t i = 0; i < COUNT(slashes); i++) {
-        names[i] = slashes[i].name;
-        if (strcmp(word, names[i]) != 0) continue;
-        if (line[n + strspn(line + n, " \t\n")] != 0) {
-            options_say("%s takes nothing behind it; a blank in front makes the line text", word);
-            return failed(c);
-        }
-        slashes[i].run(c);
-        return TOOL_FINE;
-    }
-    const char *near = options_nearest(word, names, COUNT(names));
-    options_say("unknown command '%s'%s%s%s; /help lists them, a blank in front makes it text",
-                word, near ? " (did you mean " : "", near ? near : "", near ? "?)" : "");
-    return failed(c);
-}
-
-/* ---- Messages -------------------------------------------------------------------------------- */
-
-static int put(struct chat *c, const char *s, size_t n, glim_err *e) {
-    if (c->text.n + n + 1 > c->text.cap) {
-        size_t cap = 2 * (c->text.n + n + 1);
-        char *grown = realloc(c->text.p, cap);
-        if (!grown) return fail(e, GLIM_NOMEM, "no memory for a message of %zu bytes", cap / 2);
-        c->text.p = grown;
-        c->text.cap = cap;
-    }
-    memcpy(c->text.p + c->text.n, s, n);
-    c->text.n += n;
-    c->text.p[c->text.n] = 0;
-    return GLIM_OK;
-}
-
-/* Whether a line goes on in the next: with a backslash that is not itself behind one. */
-static bool goes_on(const char *line) {
-    size_t n = strlen(line), k = 0;
-    while (k < n && line[n - 1 - k] == '\\')
-        k++;
-    return k % 2 == 1;
-}
-
-static bool ends_block(const char *line) {
-    size_t n = strlen(line);
-    return n >= 3 && strcmp(line + n - 3, "\"\"\"") == 0;
-}
-
-/* The next message or command into c->text: one line, or several that belong together. */
-static enum line_kind read_message(struct chat *c, glim_err *e) {
-    const char *line;
-    c->text.n = 0;
-    enum line_kind kind = line_read(c->in, "> ", &line, e);
-    bool block = kind == LINE_TEXT && strncmp(line, "\"\"\"", 3) == 0;
-    if (block) line += 3;
-    while (kind == LINE_TEXT) {
-        size_t n = strlen(line);
-        bool more = block ? !ends_block(line) : goes_on(line);
-        if (block && !more) n -= 3;
-        if (!block && more) n--;
-        if (put(c, line, n, e) < 0 || (more && put(c, "\n", 1, e) < 0)) return LINE_FAILED;
-        if (!more) return LINE_TEXT;
-        kind = line_read(c->in, ". ", &line, e);
-        if (kind != LINE_END) continue;
-        if (at_terminal(c)) return LINE_INTERRUPTED; /* what was begun is given up */
-        if (!block) return LINE_TEXT;
-        fail(e, GLIM_ARG, "standard input ended within a \"\"\" block");
-        return LINE_FAILED;
-    }
-    return kind;
-}
-
-/* ---- Turns ----------------------------------------------------------------------------------- */
-
-/* The first turn brings along what goes before it. */
-static int queue_turn(struct chat *c, glim_err *e) {
-    size_t n_tokens, n = 1;
-    glim_message user = {"user", c->text.p}, *first = NULL;
-    glim_tokens(c->session, &n_tokens);
-    int rc = n_tokens ? GLIM_OK : generate_turns(&c->g, &c->o, c->text.p, &first, &n, e);
-    if (rc < 0) return rc;
-    rc = glim_chat(c->session, first ? first : &user, n);
-    if (rc < 0) *e = *glim_session_error(c->session);
     free(first);
     return rc;
 }
 
+/* Whether something was said before message n: more than a system text. */
+static bool said_before(const struct chat *c, size_t n) {
+    return n > (converse_system(&c->talk) != NULL);
+}
+
 /* Reports why a turn failed and forgets it. */
-static int turn_failed(struct chat *c, const struct reply *reply, const glim_err *why) {
-    bool room = why->code == GLIM_FULL && reply->n_before > 0;
+static int turn_failed(struct chat *c, size_t n_before, const glim_err *why) {
+    bool room = why->code == GLIM_FULL && said_before(c, n_before);
     options_say("%s%s", why->msg, room ? "; /clear forgets the conversation" : "");
-    glim_rewind(c->session, reply->n_before);
-    return failed(c);
+    converse_cut(&c->talk, n_before);
+    c->edited = true;
+    return chat_failed(c);
+}
+
+/* The line of --stats, kept for /stats. */
+static void take_figures(struct chat *c, const struct reply *reply) {
+    size_t n, n_all;
+    free(c->figures);
+    c->figures = NULL;
+    FILE *f = open_memstream(&c->figures, &n);
+    if (!f) return;
+    glim_tokens(c->session, &n_all);
+    fprintf(f, "[");
+    reply_put_speeds(reply, true, f);
+    fprintf(f, "; context: %zu of %u tokens", n_all, c->n_ctx);
+    if (c->g.gen.temp > 0) fprintf(f, "; seed %llu", (unsigned long long)c->g.gen.seed);
+    fprintf(f, "]");
+    fclose(f);
 }
 
 /* What a person should know of an answer that has ended. */
-static void closing_notes(const struct chat *c, const struct reply *reply, bool taken_back) {
+static void closing_notes(struct chat *c, const struct reply *reply, const char *taken_back) {
     bool full = glim_end_reason(c->session) == GLIM_END_CONTEXT;
     const char *reason = reply_reason(reply);
-    if (c->stats) {
-        glim_stats now;
-        size_t n_all;
-        glim_get_stats(c->session, &now);
-        glim_tokens(c->session, &n_all);
-        u64 done = now.n_prompt + now.n_decode - reply->before.n_prompt - reply->before.n_decode;
-        fprintf(stderr, "[");
-        reply_put_speeds(reply, stderr);
-        fprintf(stderr, "; context: %zu of %u tokens, %llu of them processed now", n_all, c->n_ctx,
-                (unsigned long long)done);
-        if (c->g.gen.temp > 0) fprintf(stderr, "; seed %llu", (unsigned long long)c->g.gen.seed);
-        fprintf(stderr, "]\n");
-    }
+    take_figures(c, reply);
+    if (c->stats && c->figures) fprintf(stderr, "%s\n", c->figures);
     if (*reason && (!c->g.quiet || full)) {
         fprintf(stderr, "[%s%s%s]\n", reason + 2, full ? "; /clear forgets the conversation" : "",
-                taken_back ? "; before the answer began, so the question is forgotten" : "");
+                taken_back);
+    }
+}
+
+/* Queues the last message, or where the talk was edited all that is not in the session as it is. */
+static int queue_talk(struct chat *c, glim_err *e) {
+    size_t n = json_array_size(c->talk.messages);
+    if (c->edited) {
+        int rc = converse_make(&c->talk, c->g.thinking, e);
+        if (rc == GLIM_OK) rc = glim_converse(c->session, &c->talk.c);
+        if (rc < 0 && !e->code) *e = *glim_session_error(c->session);
+        return rc;
+    }
+    glim_message last = {"user", converse_text(&c->talk, n - 1)};
+    int rc = glim_chat(c->session, &last, 1);
+    if (rc < 0) *e = *glim_session_error(c->session);
+    return rc;
+}
+
+/* One answer into the conversation; its tool calls go to *calls, for the caller to release. */
+static int answer_once(struct chat *c, size_t n_before, json_t **calls) {
+    struct reply reply;
+    struct parts parts;
+    glim_err e = {0};
+    size_t n_all;
+    *calls = NULL;
+    reply_begin(&reply, c->session, &c->g);
+    if (queue_talk(c, &e) < 0) return turn_failed(c, n_before, &e);
+    c->edited = false;
+    parts_open(&parts);
+    reply.parts = &parts;
+    if (!chat_at_terminal(c)) interrupt_catch(true);
+    enum reply_end end = reply_stream(&reply, true);
+    if (!chat_at_terminal(c)) interrupt_release();
+    int code = TOOL_FINE;
+    glim_tokens(c->session, &n_all);
+    enum glim_end why = glim_end_reason(c->session);
+    bool cut = reply.interrupted || why == GLIM_END_CONTEXT;
+    if (end == REPLY_UNWRITABLE) {
+        c->leaving = true;
+        code = TOOL_FAILED;
+    } else if (end == REPLY_FAILED) {
+        code = turn_failed(c, n_before, glim_session_error(c->session));
+    } else if (cut && n_all == reply.n_prompt) {
+        bool question = json_array_size(c->talk.messages) > n_before;
+        closing_notes(c, &reply,
+                      question ? "; before the answer began, so the question is forgotten" : "");
+        converse_cut(&c->talk, n_before);
+        glim_rewind(c->session, reply.n_cached);
+        c->edited = true;
+    } else {
+        closing_notes(c, &reply, "");
+        if (!parts_end(&parts)) fail(&e, GLIM_NOMEM, "no memory to keep the answer");
+        if (!e.code) converse_add_new(&c->talk, parts_message(&parts), &e);
+        if (e.code) code = options_failed(&e);
+        /* Templates write calls as they know them, and look for them before results. */
+        c->edited = json_array_size(parts.calls) > 0;
+        if (!reply.interrupted) *calls = json_incref(parts.calls);
+    }
+    parts_close(&parts);
+    if (code == TOOL_FINE && reply.interrupted && !chat_at_terminal(c)) code = TOOL_INTERRUPTED;
+    return code;
+}
+
+/* ---- Tools ----------------------------------------------------------------------------------- */
+
+/* Asks for what each call gives. *all: they are all there. */
+static int take_results(struct chat *c, const json_t *calls, bool *all) {
+    glim_err e = {0};
+    size_t i;
+    json_t *call;
+    *all = false;
+    json_array_foreach(calls, i, call) {
+        char prompt[64];
+        snprintf(prompt, sizeof prompt, "%.48s returns> ",
+                 json_string_value(json_object_get(call, "name")));
+        enum line_kind kind = message_read(&c->text, c->in, prompt, &e);
+        if (kind == LINE_FAILED) {
+            options_failed(&e);
+            return TOOL_FAILED;
+        }
+        if (kind != LINE_TEXT) { /* the call stays without a result */
+            c->leaving = kind == LINE_END && !chat_at_terminal(c);
+            return TOOL_FINE;
+        }
+        const char *result = c->text.n ? c->text.p : "no result";
+        if (converse_add_result(&c->talk, call, result, &e) < 0) return options_failed(&e);
+    }
+    *all = true;
+    return TOOL_FINE;
+}
+
+int chat_answer(struct chat *c, size_t n_before) {
+    for (;;) {
+        json_t *calls;
+        int code = answer_once(c, n_before, &calls);
+        size_t n = json_array_size(calls);
+        bool go_on = code == TOOL_FINE && n && c->talk.tools;
+        if (n && !c->talk.tools && !c->g.quiet)
+            fprintf(stderr, "[no tools were offered; /tools FILE offers some]\n");
+        if (n == 0 && chat_at_terminal(c)) fprintf(stderr, "\n");
+        n_before = json_array_size(c->talk.messages);
+        if (go_on) code = take_results(c, calls, &go_on);
+        json_decref(calls);
+        if (!go_on || code != TOOL_FINE) return code;
     }
 }
 
 static int turn(struct chat *c) {
-    struct reply reply;
     glim_err e = {0};
-    size_t n_all;
-    reply_begin(&reply, c->session, &c->g);
-    if (queue_turn(c, &e) < 0) return turn_failed(c, &reply, &e);
-    if (!at_terminal(c)) interrupt_catch(true);
-    enum reply_end end = reply_stream(&reply, true);
-    if (!at_terminal(c)) interrupt_release();
-    if (end == REPLY_UNWRITABLE) {
-        c->leaving = true;
-        return TOOL_FAILED;
-    }
-    if (end == REPLY_FAILED) return turn_failed(c, &reply, glim_session_error(c->session));
-    enum glim_end why = glim_end_reason(c->session);
-    glim_tokens(c->session, &n_all);
-    bool cut = reply.interrupted || why == GLIM_END_CONTEXT;
-    bool take_back = cut && n_all == reply.n_before + reply.n_prompt;
-    closing_notes(c, &reply, take_back);
-    if (take_back) glim_rewind(c->session, reply.n_before);
-    if (at_terminal(c)) fprintf(stderr, "\n");
-    return reply.interrupted && !at_terminal(c) ? TOOL_INTERRUPTED : TOOL_FINE;
+    size_t n = json_array_size(c->talk.messages);
+    if (converse_add(&c->talk, "user", c->text.p, &e) < 0) return turn_failed(c, n, &e);
+    return chat_answer(c, n);
 }
 
 /* ---- The conversation ------------------------------------------------------------------------ */
@@ -239,7 +206,7 @@ static void interrupted_at_prompt(struct chat *c) {
 /* One message or command. An exit code; leaving ends the conversation, and so does a failure. */
 static int converse_once(struct chat *c) {
     glim_err e = {0};
-    switch (read_message(c, &e)) {
+    switch (message_read(&c->text, c->in, "> ", &e)) {
     case LINE_FAILED:
         options_failed(&e);
         return TOOL_FAILED;
@@ -253,12 +220,9 @@ static int converse_once(struct chat *c) {
         break;
     }
     c->warned = false;
-    /* Behind pasted text, often; never meant. */
-    while (c->text.n && strchr("\r\n", c->text.p[c->text.n - 1]))
-        c->text.p[--c->text.n] = 0;
     if (strspn(c->text.p, " \t\r\n") == c->text.n) return TOOL_FINE;
     line_remember(c->in, c->text.p);
-    return is_slash(c->text.p) ? run_slash(c, c->text.p) : turn(c);
+    return message_is_command(c->text.p) ? chat_command_run(c, c->text.p) : turn(c);
 }
 
 static void greet(const struct chat *c) {
@@ -269,22 +233,37 @@ static void greet(const struct chat *c) {
 }
 
 static int converse(struct chat *c) {
-    if (at_terminal(c) && !c->g.quiet) greet(c);
+    if (chat_at_terminal(c) && !c->g.quiet) greet(c);
     int code = TOOL_FINE;
-    if (at_terminal(c)) interrupt_catch(false);
+    if (chat_at_terminal(c)) interrupt_catch(false);
     while (code == TOOL_FINE && !c->leaving)
         code = converse_once(c);
     return code;
 }
 
+/* The conversation and the tools that the flags name. */
+static int take_files(struct chat *c, glim_err *e) {
+    int rc = GLIM_OK;
+    if (c->messages_file) rc = converse_read(&c->talk, c->messages_file, "--messages ", e);
+    if (rc == GLIM_OK && c->messages_file && c->g.system)
+        rc = converse_add(&c->talk, "system", c->g.system, e);
+    if (rc == GLIM_OK && c->talk.settings)
+        rc = settings_take(c->rows, &c->g, c->talk.settings, true, e);
+    if (rc == GLIM_OK && !c->messages_file) rc = chat_begin(c, true, e);
+    if (rc == GLIM_OK && c->tools_file)
+        rc = converse_read_tools(&c->talk, c->tools_file, "--tools ", e);
+    return rc;
+}
+
 static int with_session(struct chat *c) {
     glim_err e = {0};
-    if (generate_apply(&c->g, &c->o, c->session) < 0)
-        return options_failed(glim_session_error(c->session));
-    if (line_open(&c->in, !c->no_history, &e) < 0) return options_failed(&e);
-    int code = converse(c);
+    int rc = line_open(&c->in, !c->no_history, &e);
+    if (rc == GLIM_OK && generate_apply(&c->g, &c->o, c->session) < 0) {
+        e = *glim_session_error(c->session);
+        rc = e.code;
+    }
+    int code = rc < 0 ? options_failed(&e) : converse(c);
     line_close(c->in);
-    free(c->text.p);
     return code;
 }
 
@@ -317,12 +296,17 @@ static int with_engine(struct chat *c, glim_engine *engine) {
 }
 
 static int chat_main(const struct command *command, int argc, char **argv) {
-    struct chat c = {.g = generate_defaults()};
+    struct chat c = {.g = generate_defaults(), .edited = true};
     const struct option_row rows[] = {
         OPTION_MODEL(c.o),
         OPTION_SYSTEM(c.g),
+        {0, "messages", "FILE", OPTION_TEXT, &c.messages_file, 0, 0,
+         "begin with a conversation: what /save wrote, or a JSON list"},
+        {0, "tools", "FILE", OPTION_TEXT, &c.tools_file, 0, 0,
+         "tools that the model may call: a JSON list"},
+        OPTION_THINK(c.g),
         {0, "stats", NULL, OPTION_SWITCH, &c.stats, 0, 0,
-         "tokens, speeds and seed after each answer"},
+         "tokens (cached and new), speeds and seed after each answer"},
         {0, "no-history", NULL, OPTION_SWITCH, &c.no_history, 0, 0,
          "keep what is typed in memory only"},
         OPTION_GENERATION(c.g),
@@ -333,6 +317,7 @@ static int chat_main(const struct command *command, int argc, char **argv) {
     int code;
     glim_err e = {0};
     glim_engine *engine = NULL;
+    c.rows = rows;
     if (!options_parse(command, rows, &argc, &argv, &code) ||
         !options_model(command, &c.o, &argc, &argv, &code) ||
         !generate_settle(command, &c.g, &c.o, false, &code)) {
@@ -340,14 +325,19 @@ static int chat_main(const struct command *command, int argc, char **argv) {
     } else if (argc > 0) {
         code = options_misused(command, "'%.60s': a chat is typed; `glim run` takes a prompt",
                                argv[0]);
-    } else if (options_engine(&c.o, &engine, &e) < 0) {
+    } else if (converse_open(&c.talk, &e) < 0 || take_files(&c, &e) < 0 ||
+               options_engine(&c.o, &engine, &e) < 0) {
         code = options_failed(&e);
     } else {
         options_pin(c.o.threads);
         code = with_engine(&c, engine);
     }
     glim_engine_close(engine);
+    converse_close(&c.talk);
     generate_free(&c.g);
+    free(c.text.p);
+    free(c.file);
+    free(c.figures);
     return code;
 }
 
@@ -356,10 +346,12 @@ const struct command chat_command = {
     .usage = "MODEL",
     .about = "Talk with a model",
     .detail =
-        "The model is a GGUF file. Ctrl-C stops an answer, Ctrl-D at the prompt leaves; /help "
-        "there\n"
-        "lists commands. From a pipe each line is a message; answers go to stdout, all else to\n"
-        "stderr. What is typed is kept in ~/.local/state/glim/history (or $XDG_STATE_HOME).",
+        "The model is a GGUF file, or a name in Ollama's store. /help there lists commands; "
+        "Ctrl-C\n"
+        "stops an answer, Ctrl-D at the prompt leaves. From a pipe each line is a message, or the\n"
+        "result of a tool that was called; answers go to stdout, all else to stderr. What is "
+        "typed\n"
+        "is kept in ~/.local/state/glim/history (or $XDG_STATE_HOME).",
     .examples = "examples:\n"
                 "  glim chat model.gguf --system \"You are terse.\"\n"
                 "  printf 'Hello\\nTell me more\\n' | glim chat model.gguf --temp 0\n",

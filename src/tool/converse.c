@@ -1,165 +1,227 @@
-/* Conversations from files. */
+/* Conversations as JSON. */
 #include "tool/converse.h"
 
 #include "tool/input.h"
-#include "tool/interrupt.h"
+#include "tool/jsontext.h"
 
-#include <jansson.h>
+#include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* A JSON list from a file. */
-static json_t *read_list(const char *path, const char *flag, glim_err *e) {
-    char *text = NULL;
-    size_t n;
-    json_error_t why;
-    if (input_read(path, &text, &n, e) < 0) return NULL;
-    json_t *list = json_loadb(text, n, 0, &why);
-    free(text);
-    if (!list) {
-        fail(e, GLIM_FORMAT, "%s %s, line %d: %s", flag, path, why.line, why.text);
-    } else if (!json_is_array(list)) {
-        fail(e, GLIM_FORMAT, "%s %s: a JSON list is needed", flag, path);
-        json_decref(list);
-        list = NULL;
-    }
-    return list;
-}
+#include <sys/stat.h>
+#include <unistd.h>
 
 static int no_room(glim_err *e) {
     return fail(e, GLIM_NOMEM, "no memory for the conversation");
 }
 
-static int add_turns(json_t *list, const glim_message *turns, size_t n, glim_err *e) {
-    for (size_t i = 0; i < n; i++) {
-        json_t *turn = json_pack("{s:s, s:s}", "role", turns[i].role, "content", turns[i].text);
-        if (!turn) return fail(e, GLIM_ARG, "the prompt is not UTF-8");
-        bool first = strcmp(turns[i].role, "system") == 0;
-        if (first ? json_array_insert_new(list, 0, turn) : json_array_append_new(list, turn))
-            return no_room(e);
+int converse_open(struct converse *c, glim_err *e) {
+    *c = (struct converse){.messages = json_array()};
+    return c->messages ? GLIM_OK : no_room(e);
+}
+
+static void drop_texts(struct converse *c) {
+    for (size_t i = 0; i < COUNT(c->text); i++) {
+        free(c->text[i]);
+        c->text[i] = NULL;
+    }
+    c->c = (glim_conversation){0};
+}
+
+void converse_close(struct converse *c) {
+    json_decref(c->messages);
+    json_decref(c->tools);
+    json_decref(c->settings);
+    drop_texts(c);
+    *c = (struct converse){0};
+}
+
+/* ---- Files ----------------------------------------------------------------------------------- */
+
+static json_t *read_file(const char *path, const char *what, glim_err *e) {
+    char *text = NULL;
+    size_t n;
+    json_error_t why;
+    if (input_read(path, &text, &n, e) < 0) return NULL;
+    json_t *j = json_loadb(text, n, JSON_REJECT_DUPLICATES, &why);
+    free(text);
+    if (!j) fail(e, GLIM_FORMAT, "%s%.140s, line %d: %s", what, path, why.line, why.text);
+    return j;
+}
+
+/* A member of a file that is an object, or the file itself where it is a list. NULL: not there. */
+static json_t *list_in(json_t *file, const char *name) {
+    return json_is_array(file) ? file : json_object_get(file, name);
+}
+
+static int need_list(const json_t *j, const char *path, const char *what, const char *name,
+                     glim_err *e) {
+    if (json_is_array(j)) return GLIM_OK;
+    return fail(e, GLIM_FORMAT,
+                "%s%.140s: a JSON list of %s is needed, or an object with such a list as \"%s\"",
+                what, path, name, name);
+}
+
+static int check_messages(const json_t *list, const char *path, const char *what, glim_err *e) {
+    size_t i;
+    json_t *message;
+    json_array_foreach(list, i, message) {
+        if (json_is_string(json_object_get(message, "role"))) continue;
+        return fail(e, GLIM_FORMAT,
+                    "%s%.140s: message %zu is not an object with a role; messages must be a list "
+                    "of objects",
+                    what, path, i + 1);
     }
     return GLIM_OK;
 }
 
-int converse_read(struct converse *c, const struct converse_files *files, const glim_message *turns,
-                  size_t n, glim_err *e) {
-    *c = (struct converse){0};
-    json_t *list = files->messages ? read_list(files->messages, "--messages", e) : json_array();
-    json_t *tools = list && files->tools ? read_list(files->tools, "--tools", e) : NULL;
-    int rc = list && (tools || !files->tools) ? GLIM_OK : e->code;
-    if (rc == GLIM_OK) rc = add_turns(list, turns, n, e);
-    if (rc == GLIM_OK) {
-        c->messages = json_dumps(list, JSON_COMPACT);
-        c->tools = tools ? json_dumps(tools, JSON_COMPACT) : NULL;
-        if (files->think || files->no_think) {
-            /* Families call it by either name. */
-            json_t *more = json_pack("{s:b, s:b}", "enable_thinking", (int)files->think, "thinking",
-                                     (int)files->think);
-            c->variables = more ? json_dumps(more, JSON_COMPACT) : NULL;
-            if (!c->variables) rc = no_room(e);
-            json_decref(more);
-        }
-        if (!c->messages || (tools && !c->tools)) rc = no_room(e);
+static void replace(json_t **place, json_t *by) {
+    json_decref(*place);
+    *place = json_incref(by);
+}
+
+int converse_read(struct converse *c, const char *path, const char *what, glim_err *e) {
+    json_t *file = read_file(path, what, e);
+    if (!file) return e->code;
+    json_t *messages = list_in(file, "messages"), *tools = NULL, *settings = NULL;
+    if (json_is_object(file)) {
+        tools = json_object_get(file, "tools");
+        settings = json_object_get(file, "settings");
     }
-    json_decref(list);
-    json_decref(tools);
-    c->c =
-        (glim_conversation){.messages = c->messages, .tools = c->tools, .variables = c->variables};
+    int rc = need_list(messages, path, what, "messages", e);
+    if (rc == GLIM_OK) rc = check_messages(messages, path, what, e);
+    if (rc == GLIM_OK && tools && !json_is_null(tools))
+        rc = need_list(tools, path, what, "tools", e);
+    if (rc == GLIM_OK && settings && !json_is_object(settings))
+        rc = fail(e, GLIM_FORMAT, "%s%.140s: \"settings\" is no object", what, path);
+    if (rc == GLIM_OK) {
+        replace(&c->messages, messages);
+        replace(&c->tools, json_is_array(tools) && json_array_size(tools) ? tools : NULL);
+        replace(&c->settings, settings);
+    }
+    json_decref(file);
     return rc;
 }
 
-void converse_free(struct converse *c) {
-    free(c->messages);
-    free(c->tools);
-    free(c->variables);
-    *c = (struct converse){0};
+int converse_read_tools(struct converse *c, const char *path, const char *what, glim_err *e) {
+    json_t *file = read_file(path, what, e);
+    if (!file) return e->code;
+    json_t *tools = list_in(file, "tools");
+    int rc = need_list(tools, path, what, "tools", e);
+    if (rc == GLIM_OK) replace(&c->tools, json_array_size(tools) ? tools : NULL);
+    json_decref(file);
+    return rc;
 }
 
-/* ---- Answers as JSON ------------------------------------------------------------------------- */
-
-struct parts {
-    json_t *text, *thought, *args; /* strings */
-    json_t *calls, *notes;
-};
-
-/* Puts text behind a string. What the model says is whole characters; jansson wants no others. */
-static void lengthen(json_t *string, const char *text, size_t n) {
-    size_t have = json_string_length(string);
-    char *all = malloc(have + n + 1);
-    if (!all) return;
-    memcpy(all, json_string_value(string), have);
-    memcpy(all + have, text, n);
-    json_string_setn(string, all, have + n);
-    free(all);
+/* A new file beside path, which takes its place when it is complete. */
+static int write_file(const json_t *all, const char *path, glim_err *e) {
+    char fresh[4096];
+    if ((size_t)snprintf(fresh, sizeof fresh, "%s.%ld", path, (long)getpid()) >= sizeof fresh)
+        return fail(e, GLIM_ARG, "%.60s...: the name is too long", path);
+    FILE *f = fopen(fresh, "wxe");
+    if (!f) return fail(e, GLIM_IO, "%.140s: cannot be written: %s", path, strerror(errno));
+    bool ok = jsontext_write(all, f, 2) && fputc('\n', f) != EOF;
+    ok = fclose(f) == 0 && ok;
+    if (ok && rename(fresh, path) == 0) return GLIM_OK;
+    int why = errno;
+    unlink(fresh);
+    return fail(e, GLIM_IO, "%.140s: cannot be written: %s", path, strerror(why));
 }
 
-static void take_event(struct parts *p, const glim_event *e) {
-    size_t n = json_array_size(p->calls);
-    switch (e->kind) {
-    case GLIM_EVENT_TEXT:
-        lengthen(p->text, e->text, e->len);
-        break;
-    case GLIM_EVENT_THOUGHT:
-        lengthen(p->thought, e->text, e->len);
-        break;
-    case GLIM_EVENT_CALL:
-        json_array_append_new(p->calls, json_pack("{s:s, s:s}", "id", e->id, "name", e->name));
-        json_string_set(p->args, "");
-        break;
-    case GLIM_EVENT_ARGS:
-        lengthen(p->args, e->text, e->len);
-        break;
-    case GLIM_EVENT_CALL_END: {
-        json_t *args = json_loadb(json_string_value(p->args), json_string_length(p->args), 0, NULL);
-        if (!args) args = json_string(json_string_value(p->args));
-        json_object_set_new(json_array_get(p->calls, n - 1), "arguments", args);
-        break;
-    }
-    case GLIM_EVENT_CALL_DROP:
-        json_array_remove(p->calls, n - 1);
-        break;
-    case GLIM_EVENT_NOTE:
-        json_array_append_new(p->notes, json_stringn(e->text, e->len));
-        break;
-    case GLIM_EVENT_STOP:
-        break;
-    }
-}
-
-static const char *end_word(const struct reply *r) {
-    static const char *const words[] = {[GLIM_END_NONE] = "interrupted",
-                                        [GLIM_END_TOKEN] = "end",
-                                        [GLIM_END_STOP] = "stop",
-                                        [GLIM_END_LIMIT] = "limit",
-                                        [GLIM_END_CONTEXT] = "context"};
-    return words[glim_end_reason(r->session)];
-}
-
-enum reply_end converse_put_json(struct reply *r) {
-    struct parts p = {json_string(""), json_string(""), json_string(""), json_array(),
-                      json_array()};
-    glim_event event;
-    size_t n_prompt, n_all;
-    int rc = GLIM_OK;
-    glim_tokens(r->session, &n_prompt);
-    r->n_prompt = n_prompt - MIN(n_prompt, r->n_before);
-    while (!interrupt_seen && (rc = glim_next_event(r->session, &event)) != GLIM_DONE) {
-        if (rc < 0) break;
-        if (rc == GLIM_OK) take_event(&p, &event);
-    }
-    r->interrupted = interrupt_seen;
-    glim_tokens(r->session, &n_all);
-    json_t *all =
-        json_pack("{s:O, s:O, s:O, s:O, s:s, s:I, s:I}", "text", p.text, "thought", p.thought,
-                  "tool_calls", p.calls, "notes", p.notes, "end", end_word(r), "prompt_tokens",
-                  (json_int_t)n_prompt, "answer_tokens", (json_int_t)(n_all - n_prompt));
-    bool written = rc < 0 || (all && json_dumpf(all, stdout, JSON_COMPACT) == 0);
-    if (rc >= 0) printf("\n");
+int converse_write(const struct converse *c, const char *path, bool replace, bool *replaced,
+                   glim_err *e) {
+    struct stat st;
+    *replaced = stat(path, &st) == 0;
+    if (*replaced && S_ISDIR(st.st_mode))
+        return fail(e, GLIM_ARG, "%.140s: is a folder; name a file", path);
+    if (*replaced && !replace) return fail(e, GLIM_ARG, "%.140s: is there already", path);
+    json_t *all = json_object();
+    bool ok = all && json_object_set(all, "messages", c->messages) == 0;
+    if (c->tools) ok = ok && json_object_set(all, "tools", c->tools) == 0;
+    if (c->settings && json_object_size(c->settings))
+        ok = ok && json_object_set(all, "settings", c->settings) == 0;
+    int rc = ok ? write_file(all, path, e) : no_room(e);
     json_decref(all);
-    json_decref(p.text);
-    json_decref(p.thought);
-    json_decref(p.args);
-    json_decref(p.calls);
-    json_decref(p.notes);
-    return rc < 0 ? REPLY_FAILED : written ? REPLY_DONE : REPLY_UNWRITABLE;
+    return rc;
+}
+
+/* ---- Messages -------------------------------------------------------------------------------- */
+
+int converse_add_new(struct converse *c, json_t *message, glim_err *e) {
+    return message && json_array_append_new(c->messages, message) == 0 ? GLIM_OK : no_room(e);
+}
+
+static json_t *first_system(const struct converse *c) {
+    return strcmp(converse_role(c, 0), "system") == 0 ? json_array_get(c->messages, 0) : NULL;
+}
+
+static int set_system(struct converse *c, const char *text, glim_err *e) {
+    if (first_system(c)) json_array_remove(c->messages, 0);
+    if (!*text) return GLIM_OK;
+    json_t *turn = json_pack("{s:s, s:s}", "role", "system", "content", text);
+    if (!turn) return fail(e, GLIM_ARG, "the system text is not UTF-8");
+    return json_array_insert_new(c->messages, 0, turn) == 0 ? GLIM_OK : no_room(e);
+}
+
+int converse_add(struct converse *c, const char *role, const char *text, glim_err *e) {
+    if (strcmp(role, "system") == 0) return set_system(c, text, e);
+    json_t *turn = json_pack("{s:s, s:s}", "role", role, "content", text);
+    if (!turn) return fail(e, GLIM_ARG, "what was typed is not UTF-8");
+    return converse_add_new(c, turn, e);
+}
+
+int converse_add_result(struct converse *c, const json_t *call, const char *text, glim_err *e) {
+    json_t *turn =
+        json_pack("{s:s, s:O, s:O, s:s}", "role", "tool", "name", json_object_get(call, "name"),
+                  "tool_call_id", json_object_get(call, "id"), "content", text);
+    if (!turn) return fail(e, GLIM_ARG, "the tool's result is not UTF-8");
+    return converse_add_new(c, turn, e);
+}
+
+const char *converse_role(const struct converse *c, size_t i) {
+    const char *role = json_string_value(json_object_get(json_array_get(c->messages, i), "role"));
+    return role ? role : "";
+}
+
+const char *converse_text(const struct converse *c, size_t i) {
+    const char *text =
+        json_string_value(json_object_get(json_array_get(c->messages, i), "content"));
+    return text ? text : "";
+}
+
+const char *converse_last_role(const struct converse *c) {
+    size_t n = json_array_size(c->messages);
+    return n ? converse_role(c, n - 1) : "";
+}
+
+const char *converse_system(const struct converse *c) {
+    return json_string_value(json_object_get(first_system(c), "content"));
+}
+
+void converse_cut(struct converse *c, size_t n) {
+    for (size_t i = json_array_size(c->messages); i > n; i--)
+        json_array_remove(c->messages, i - 1);
+}
+
+/* ---- For the library ------------------------------------------------------------------------- */
+
+int converse_make(struct converse *c, enum think think, glim_err *e) {
+    drop_texts(c);
+    json_t *more = NULL;
+    if (think != THINK_AS_IS) { /* families call it by either name */
+        int on = think == THINK_ON;
+        more = json_pack("{s:b, s:b}", "enable_thinking", on, "thinking", on);
+        if (!more) return no_room(e);
+    }
+    json_t *parts[] = {c->messages, c->tools, more};
+    bool ok = true;
+    for (size_t i = 0; i < COUNT(parts); i++) {
+        if (!parts[i]) continue;
+        c->text[i] = jsontext_make(parts[i]);
+        ok = ok && c->text[i];
+    }
+    json_decref(more);
+    c->c =
+        (glim_conversation){.messages = c->text[0], .tools = c->text[1], .variables = c->text[2]};
+    return ok ? GLIM_OK : no_room(e);
 }

@@ -1,28 +1,54 @@
-/* Conversations and tools from files, and answers as JSON, for glim run. */
+/* A conversation as JSON: from files, in the making, and back into files. */
 #ifndef TOOL_CONVERSE_H
 #define TOOL_CONVERSE_H
 
-#include "tool/reply.h"
+#include "base/base.h"
 
-/* What the flags name; NULL: not given. */
-struct converse_files {
-    const char *messages, *tools; /* paths; - is stdin */
-    bool think, no_think;
-};
+#include <jansson.h>
+
+enum think { THINK_AS_IS, THINK_ON, THINK_OFF }; /* as the template does by itself; or asked for */
 
 struct converse {
-    char *messages, *tools, *variables; /* owned: JSON */
-    glim_conversation c;                /* borrows those */
+    json_t *messages;    /* owned: a list of objects */
+    json_t *tools;       /* owned: a list, or NULL */
+    json_t *settings;    /* owned: an object by the names of flags, or NULL */
+    char *text[3];       /* owned: what c points to */
+    glim_conversation c; /* for the library: see converse_make */
 };
 
-/* Reads the files. The turns that are given as well go behind the messages of the file, a system
- * text in front. */
-int converse_read(struct converse *c, const struct converse_files *files, const glim_message *turns,
-                  size_t n, glim_err *e);
-void converse_free(struct converse *c);
+/* No messages yet. */
+int converse_open(struct converse *c, glim_err *e);
+void converse_close(struct converse *c);
 
-/* As reply_stream, but the answer is printed when it is complete, as one JSON object: text,
- * thought, tool_calls (id, name, arguments), end, and how many tokens prompt and answer have. */
-enum reply_end converse_put_json(struct reply *r);
+/* Reads a file in place of what is there; - is stdin. It is a list of messages; or an object with
+ * such a list as "messages", and perhaps "tools" and "settings". what names it in errors. On a
+ * failure nothing changes. */
+int converse_read(struct converse *c, const char *path, const char *what, glim_err *e);
+/* Only tools: a list, or an object with "tools". Without that, a file with none of them is an
+ * error. */
+int converse_read_tools(struct converse *c, const char *path, const char *what, glim_err *e);
+/* Writes it as such an object, in a file that is there when all of it is; *replaced tells whether
+ * there was one. replace: that may be. */
+int converse_write(const struct converse *c, const char *path, bool replace, bool *replaced,
+                   glim_err *e);
+
+/* A turn behind the others; a system text in front of them, in place of the one that is there. */
+int converse_add(struct converse *c, const char *role, const char *text, glim_err *e);
+/* The result of a tool call {id, name}. */
+int converse_add_result(struct converse *c, const json_t *call, const char *text, glim_err *e);
+/* Takes over a message; NULL is "no memory". */
+int converse_add_new(struct converse *c, json_t *message, glim_err *e);
+/* The system text; NULL: none. "" takes it away. */
+const char *converse_system(const struct converse *c);
+/* "user", "assistant", ... of message i; "" where there is none. */
+const char *converse_role(const struct converse *c, size_t i);
+/* Its content, where that is a text; else "". */
+const char *converse_text(const struct converse *c, size_t i);
+const char *converse_last_role(const struct converse *c);
+/* Forgets the messages from number n on. */
+void converse_cut(struct converse *c, size_t n);
+
+/* Writes the texts that c->c points to, until the next call. */
+int converse_make(struct converse *c, enum think think, glim_err *e);
 
 #endif

@@ -44,54 +44,65 @@ static bool parse_bias(const char *text, glim_logit_bias *bias) {
     return end > number + 1 && !*end && (x == -INFINITY || (x >= -1000 && x <= 1000));
 }
 
-static bool settle_biases(const struct command *c, struct generation_options *g, int *exit_code) {
-    if (!g->biases.n) return true;
+static int settle_biases(struct generation_options *g, glim_err *e) {
+    free((void *)g->gen.logit_bias);
+    g->gen.logit_bias = NULL;
+    g->gen.n_logit_bias = 0;
+    if (!g->biases.n) return GLIM_OK;
     glim_logit_bias *bias = calloc(g->biases.n, sizeof *bias);
+    if (!bias) return fail(e, GLIM_NOMEM, "out of memory");
     g->gen.logit_bias = bias;
     g->gen.n_logit_bias = g->biases.n;
-    if (!bias) {
-        options_say("out of memory");
-        *exit_code = TOOL_FAILED;
-        return false;
-    }
     for (size_t i = 0; i < g->biases.n; i++) {
         if (parse_bias(g->biases.p[i], &bias[i])) continue;
-        *exit_code = options_misused(c,
-                                     "--logit-bias: '%.60s' is not a token's id and a number from "
-                                     "-1000 to 1000 or -inf, like 15043+1 or 15043-inf",
-                                     g->biases.p[i]);
-        return false;
+        return fail(e, GLIM_ARG,
+                    "--logit-bias: '%.60s' is not a token's id and a number from -1000 to 1000 or "
+                    "-inf, like 15043+1 or 15043-inf",
+                    g->biases.p[i]);
     }
-    return true;
+    return GLIM_OK;
 }
 
-/* Flags whose values are texts with a meaning. */
-static bool settle_samplers(const struct command *c, struct generation_options *g, int *exit_code) {
+static int settle_think(struct generation_options *g, glim_err *e) {
+    const char *think = g->think;
+    if (g->no_think && think && strcmp(think, "off") != 0)
+        return fail(e, GLIM_ARG, "--think and --no-think exclude each other");
+    g->gen.max_thought = 0;
+    g->thinking = THINK_AS_IS;
+    if (!think && !g->no_think) return GLIM_OK;
+    bool off = g->no_think || strcmp(think, "off") == 0 || strspn(think, "0") == strlen(think);
+    g->thinking = off ? THINK_OFF : THINK_ON;
+    g->gen.max_thought = off ? -1 : (i32)strtol(think, NULL, 10); /* 0 for "on": no limit */
+    return GLIM_OK;
+}
+
+int generate_check(struct generation_options *g, glim_err *e) {
     struct sample_order order;
-    glim_err e = {0};
-    if (sample_order_parse(&order, g->gen.samplers, NULL, 0, &e) < 0) {
-        *exit_code = options_misused(c, "--%s", e.msg);
-        return false;
-    }
+    glim_err why = {0};
+    if (g->n_predict == 0)
+        return fail(e, GLIM_ARG, "-n 0: ask for a token at least, or -1 for no limit");
+    if (sample_order_parse(&order, g->gen.samplers, NULL, 0, &why) < 0)
+        return fail(e, GLIM_ARG, "--%s", why.msg);
     if (g->mirostat) g->gen.mirostat = g->mirostat[0] - '0';
-    g->gen.dry_breakers = g->breakers.p;
-    g->gen.n_dry_breakers = g->breakers.n;
-    if (g->breakers.n == 1 && strcmp(g->breakers.p[0], "none") == 0) g->gen.n_dry_breakers = 0;
+    bool none = g->breakers.n == 1 && strcmp(g->breakers.p[0], "none") == 0;
+    g->gen.dry_breakers = g->breakers.n ? g->breakers.p : NULL;
+    g->gen.n_dry_breakers = none ? 0 : g->breakers.n;
     for (size_t i = 0; i < g->breakers.n; i++) {
         if (*g->breakers.p[i]) continue;
-        *exit_code = options_misused(c, "--dry-sequence-breaker: the text is empty");
-        return false;
+        return fail(e, GLIM_ARG, "--dry-sequence-breaker: the text is empty");
     }
-    return settle_biases(c, g, exit_code);
+    int rc = settle_think(g, e);
+    return rc < 0 ? rc : settle_biases(g, e);
 }
 
 bool generate_settle(const struct command *c, struct generation_options *g,
                      const struct model_options *o, bool raw, int *exit_code) {
-    if (g->n_predict == 0) {
-        *exit_code = options_misused(c, "-n 0: ask for a token at least, or -1 for no limit");
+    glim_err e = {0};
+    int rc = generate_check(g, &e);
+    if (rc < 0) {
+        *exit_code = rc == GLIM_ARG ? options_misused(c, "%s", e.msg) : options_failed(&e);
         return false;
     }
-    if (!settle_samplers(c, g, exit_code)) return false;
     const struct defaults *d = brought(o);
     if (!d) return true;
     if (!options_given(&g->n_predict)) g->n_predict = d->n_predict;
@@ -132,6 +143,7 @@ void generate_with_model(struct generation_options *g, const struct model_option
     if (g->mirostat) gen.mirostat = flags->mirostat;
     /* These come from flags only. */
     gen.n_logprobs = flags->n_logprobs;
+    gen.max_thought = flags->max_thought;
     gen.dry_breakers = flags->dry_breakers;
     gen.n_dry_breakers = flags->n_dry_breakers;
     gen.logit_bias = flags->logit_bias;
@@ -160,7 +172,7 @@ int generate_apply(const struct generation_options *g, const struct model_option
     gen.max_tokens = g->n_predict > 0 ? (u32)g->n_predict : 0;
     gen.stops = g->stops.p;
     gen.n_stops = g->stops.n;
-    if (!g->stops.n && d) {
+    if (!options_given(&g->stops) && d) {
         gen.stops = d->gen.stops;
         gen.n_stops = d->gen.n_stops;
     }

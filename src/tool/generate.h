@@ -3,6 +3,7 @@
 #ifndef TOOL_GENERATE_H
 #define TOOL_GENERATE_H
 
+#include "tool/converse.h"
 #include "tool/options.h"
 
 struct generation_options {
@@ -13,10 +14,17 @@ struct generation_options {
     glim_generation gen;                  /* logit_bias is owned */
     struct texts stops, breakers, biases; /* owned */
     const char *mirostat;                 /* "0" or "2" */
+    const char *think;                    /* "on", "off" or a number; NULL: not said */
+    bool no_think;                        /* think is "off" */
+    enum think thinking;                  /* what those two mean, with gen.max_thought */
 };
 /* clang-format off */
 #define OPTION_SYSTEM(g)                                                                           \
     {0, "system", "TEXT", OPTION_TEXT, &(g).system, 0, 0, "instructions that go before it"}
+#define OPTION_THINK(g)                                                                            \
+    {0, "think", "[on|off|N]", OPTION_AMOUNT, &(g).think, 0, 0,                                    \
+     "think first, where its template can be told; for N tokens\n"                                 \
+     "                          at most; or not (off, 0)"}
 #define OPTION_GENERATION(g)                                                                       \
     {'n', "n-predict", "N", OPTION_I32, &(g).n_predict, -1, INT32_MAX,                             \
      "at most N tokens (default: until the model ends)"},                                          \
@@ -85,6 +93,10 @@ struct generation_options generate_defaults(void);
  * *exit_code. */
 bool generate_settle(const struct command *c, struct generation_options *g,
                      const struct model_options *o, bool raw, int *exit_code);
+
+/* The same without the model's part: takes over what flags and settings say as texts. GLIM_ARG
+ * names one that makes no sense. */
+int generate_check(struct generation_options *g, glim_err *e);
 
 /* Gives back what the flags took. */
 void generate_free(struct generation_options *g);

@@ -177,15 +177,15 @@ static struct flag_name flag_name(const struct option_row *r, bool by_letter) {
     return f;
 }
 
-static int bad_number(const struct command *c, const struct option_row *r, const char *flag,
-                      const char *value) {
+static int bad_number(const struct option_row *r, const char *flag, const char *value,
+                      glim_err *e) {
     const char *kind = r->kind == OPTION_F32 ? "a number" : "a whole number";
     if (r->hi >= 0x1p62) {
-        return options_misused(c, "%s: '%.60s' is not %s of %.10g or more", flag, value, kind,
-                               r->lo);
+        return fail(e, GLIM_ARG, "%s: '%.60s' is not %s of %.10g or more", flag, value, kind,
+                    r->lo);
     }
-    return options_misused(c, "%s: '%.60s' is not %s from %.10g to %.10g", flag, value, kind, r->lo,
-                           r->hi);
+    return fail(e, GLIM_ARG, "%s: '%.60s' is not %s from %.10g to %.10g", flag, value, kind, r->lo,
+                r->hi);
 }
 
 /* Stores a number that lies in the row's range, false otherwise. */
@@ -227,38 +227,47 @@ static bool is_word(const char *value, const char *list) {
     return false;
 }
 
-static bool store(const struct command *c, const struct option_row *r, const char *flag,
-                  char *value, int *exit_code) {
+/* "on", "off", or a number of at most 9 digits. */
+static bool is_amount(const char *value) {
+    size_t digits = strspn(value, "0123456789");
+    if (strcmp(value, "on") == 0 || strcmp(value, "off") == 0) return true;
+    return digits > 0 && digits < 10 && !value[digits];
+}
+
+static int append_text(struct texts *t, const char *value, glim_err *e) {
+    const char **grown = malloc((t->n + 1) * sizeof *grown);
+    if (!grown) return fail(e, GLIM_NOMEM, "out of memory");
+    if (t->n) memcpy(grown, t->p, t->n * sizeof *grown);
+    free((void *)t->p);
+    grown[t->n] = value;
+    *t = (struct texts){grown, t->n + 1};
+    return GLIM_OK;
+}
+
+/* flag: how it was written. value stays where it is. */
+static int store(const struct option_row *r, const char *flag, const char *value, glim_err *e) {
     switch (r->kind) {
     case OPTION_SWITCH:
         *(bool *)r->to = true;
-        return true;
+        return GLIM_OK;
     case OPTION_TEXT:
         *(const char **)r->to = value;
-        return true;
-    case OPTION_TEXTS: {
-        struct texts *t = r->to;
-        const char **grown = malloc((t->n + 1) * sizeof *grown);
-        if (!grown) {
-            options_say("out of memory");
-            *exit_code = TOOL_FAILED;
-            return false;
-        }
-        if (t->n) memcpy(grown, t->p, t->n * sizeof *grown);
-        free((void *)t->p);
-        grown[t->n] = value;
-        *t = (struct texts){grown, t->n + 1};
-        return true;
-    }
+        return GLIM_OK;
+    case OPTION_TEXTS:
+        return append_text(r->to, value, e);
     case OPTION_WORD:
+        if (!is_word(value, r->arg))
+            return fail(e, GLIM_ARG, "%s: '%.60s' is none of %s", flag, value, r->arg);
         *(const char **)r->to = value;
-        if (is_word(value, r->arg)) return true;
-        *exit_code = options_misused(c, "%s: '%.60s' is none of %s", flag, value, r->arg);
-        return false;
+        return GLIM_OK;
+    case OPTION_AMOUNT:
+        if (value && !is_amount(value))
+            return fail(e, GLIM_ARG, "%s: '%.60s' is not on, off or a number of tokens", flag,
+                        value);
+        *(const char **)r->to = value ? value : "on";
+        return GLIM_OK;
     default:
-        if (store_number(r, value)) return true;
-        *exit_code = bad_number(c, r, flag, value);
-        return false;
+        return store_number(r, value) ? GLIM_OK : bad_number(r, flag, value, e);
     }
 }
 
@@ -275,6 +284,76 @@ bool options_given(const void *to) {
         if (given[i] == to) return true;
     }
     return false;
+}
+
+static void mark_given(const void *to) {
+    if (!options_given(to) && n_given < COUNT(given)) given[n_given++] = to;
+}
+
+int options_set(const struct option_row *r, const char *text, glim_err *e) {
+    /* What was set before may still be looked at: texts of a person's typing stay. */
+    static struct texts kept;
+    if (r->kind == OPTION_TEXTS && strcmp(text, "off") == 0) {
+        ((struct texts *)r->to)->n = 0;
+        mark_given(r->to);
+        return GLIM_OK;
+    }
+    if (r->kind == OPTION_SWITCH) return fail(e, GLIM_ARG, "%s has no value", r->name);
+    if (!*text) return fail(e, GLIM_ARG, "%s: the text is empty", r->name);
+    bool keep = r->kind == OPTION_TEXT || r->kind == OPTION_TEXTS || r->kind == OPTION_WORD ||
+                r->kind == OPTION_AMOUNT;
+    char *copy = keep ? strdup(text) : NULL;
+    if (keep && !copy) return fail(e, GLIM_NOMEM, "out of memory");
+    int rc = copy ? append_text(&kept, copy, e) : GLIM_OK;
+    if (rc < 0)
+        free(copy);
+    else
+        rc = store(r, r->name, copy ? copy : text, e);
+    if (rc == GLIM_OK) mark_given(r->to);
+    return rc;
+}
+
+/* As short as it can be and still be read as the same. */
+static void put_f32(f32 x, FILE *f) {
+    char text[32];
+    for (int digits = 6; digits <= 9; digits++) {
+        snprintf(text, sizeof text, "%.*g", digits, (f64)x);
+        if (strtof(text, NULL) == x) break;
+    }
+    fputs(text, f);
+}
+
+void options_put_value(const struct option_row *r, FILE *f) {
+    const struct texts *t = r->to;
+    const char *text;
+    switch (r->kind) {
+    case OPTION_SWITCH:
+        fputs(*(const bool *)r->to ? "on" : "off", f);
+        break;
+    case OPTION_TEXT:
+    case OPTION_WORD:
+    case OPTION_AMOUNT:
+        text = *(const char *const *)r->to;
+        fputs(text ? text : "not set", f);
+        break;
+    case OPTION_TEXTS:
+        for (size_t i = 0; i < t->n; i++)
+            fprintf(f, "%s\"%s\"", i ? " " : "", t->p[i]);
+        if (!t->n) fputs("none", f);
+        break;
+    case OPTION_U32:
+        fprintf(f, "%u", *(const u32 *)r->to);
+        break;
+    case OPTION_I32:
+        fprintf(f, "%d", *(const i32 *)r->to);
+        break;
+    case OPTION_U64:
+        fprintf(f, "%llu", (unsigned long long)*(const u64 *)r->to);
+        break;
+    case OPTION_F32:
+        put_f32(*(const f32 *)r->to, f);
+        break;
+    }
 }
 
 /* The argument that getopt stumbled over. */
@@ -309,8 +388,10 @@ bool options_parse(const struct command *c, const struct option_row *rows, int *
     char shorts[2 * MOST_ROWS + 4] = ":h";
     size_t n = 0, k = strlen(shorts);
     for (; rows[n].name && n < MOST_ROWS; n++) {
-        longs[n] = (struct option){rows[n].name, rows[n].arg ? required_argument : no_argument,
-                                   NULL, ROW_CODE + (int)n};
+        int has_arg = !rows[n].arg                    ? no_argument
+                      : rows[n].kind == OPTION_AMOUNT ? optional_argument
+                                                      : required_argument;
+        longs[n] = (struct option){rows[n].name, has_arg, NULL, ROW_CODE + (int)n};
         if (!rows[n].letter) continue;
         shorts[k++] = rows[n].letter;
         if (rows[n].arg) shorts[k++] = ':';
@@ -336,8 +417,15 @@ bool options_parse(const struct command *c, const struct option_row *rows, int *
                 i++;
         }
         struct flag_name flag = flag_name(&rows[i], code < ROW_CODE);
-        if (!store(c, &rows[i], flag.s, optarg, exit_code)) return false;
-        if (!options_given(rows[i].to)) given[n_given++] = rows[i].to;
+        bool amount = rows[i].kind == OPTION_AMOUNT && !optarg && optind < *argc;
+        if (amount && is_amount((*argv)[optind])) optarg = (*argv)[optind++];
+        glim_err e = {0};
+        int rc = store(&rows[i], flag.s, optarg, &e);
+        if (rc < 0) {
+            *exit_code = rc == GLIM_ARG ? options_misused(c, "%s", e.msg) : options_failed(&e);
+            return false;
+        }
+        mark_given(rows[i].to);
     }
     *argc -= optind;
     *argv += optind;

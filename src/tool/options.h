@@ -6,6 +6,8 @@
 
 #include "base/base.h"
 
+#include <stdio.h>
+
 enum tool_exit {
     TOOL_FINE,
     TOOL_FAILED,
@@ -32,6 +34,7 @@ enum option_kind {
     OPTION_TEXT,   /* const char **: the last one counts */
     OPTION_TEXTS,  /* struct texts *: may be repeated */
     OPTION_WORD,   /* const char **: one of those in arg, "auto|cpu|gpu[:N]" */
+    OPTION_AMOUNT, /* const char **: "on", "off" or a whole number; the flag alone is "on" */
     OPTION_U32,
     OPTION_I32,
     OPTION_U64,
@@ -82,8 +85,13 @@ struct model_options {
 bool options_parse(const struct command *c, const struct option_row *rows, int *argc, char ***argv,
                    int *exit_code);
 
-/* Whether the flags that were read set what to points to, a row's to. */
+/* Whether the flags that were read, or options_set, set what to points to, a row's to. */
 bool options_given(const void *to);
+/* Sets what a row is for from text, which is copied where it is kept; a text that may be repeated
+ * comes behind the others, and "off" takes all of them away. GLIM_ARG names what it was to be. */
+int options_set(const struct option_row *r, const char *text, glim_err *e);
+/* The value as --help's names have it: "0.8", "\"a\" \"b\"", "none". */
+void options_put_value(const struct option_row *r, FILE *f);
 
 /* ---- Errors ---------------------------------------------------------------------------------- */
 

@@ -13,7 +13,17 @@
 void reply_begin(struct reply *r, glim_session *session, const struct generation_options *options) {
     *r = (struct reply){.session = session, .options = options, .start_ns = plat_now_ns()};
     glim_get_stats(session, &r->before);
-    glim_tokens(session, &r->n_before);
+    r->terminal = isatty(STDOUT_FILENO);
+    /* NO_COLOR is about all that colours and the like (no-color.org). */
+    const char *term = getenv("TERM"), *plain = getenv("NO_COLOR");
+    r->dim = r->terminal && !(plain && *plain) && term && strcmp(term, "dumb") != 0;
+}
+
+void reply_queued(struct reply *r) {
+    glim_stats s;
+    glim_tokens(r->session, &r->n_prompt);
+    glim_get_stats(r->session, &s);
+    r->n_cached = MIN(r->n_prompt, s.n_cached - r->before.n_cached);
 }
 
 /* What the session has done for this prompt and its answer. */
@@ -34,14 +44,14 @@ static void note_progress(struct reply *r) {
     u64 ns = plat_now_ns() - r->start_ns;
     if (r->options->quiet || !isatty(STDERR_FILENO) || ns < 1000000000u) return;
     glim_stats s = spent(r);
-    u64 done = s.n_prompt + s.n_decode;
+    u64 done = s.n_prompt + s.n_decode, n = r->n_prompt - r->n_cached;
     f64 rate = (f64)done * 1e9 / (f64)ns;
     fprintf(stderr, "\r\x1b[Kreading the prompt: ");
-    if (done && done < r->n_prompt) {
-        fprintf(stderr, "%llu of %zu tokens, %.0f tokens/s, %.0f s left", (unsigned long long)done,
-                r->n_prompt, rate, (f64)(r->n_prompt - done) / rate);
+    if (done && done < n) {
+        fprintf(stderr, "%llu of %llu tokens, %.0f tokens/s, %.0f s left", (unsigned long long)done,
+                (unsigned long long)n, rate, (f64)(n - done) / rate);
     } else {
-        fprintf(stderr, "%zu tokens", r->n_prompt);
+        fprintf(stderr, "%llu tokens", (unsigned long long)n);
     }
     r->noted = true;
 }
@@ -51,17 +61,24 @@ static void clear_note(struct reply *r) {
     r->noted = false;
 }
 
-static void put_rate(FILE *f, const char *what, u64 n, u64 timed, u64 ns) {
-    fprintf(f, "%s %llu token%s", what, (unsigned long long)n, n == 1 ? "" : "s");
-    if (timed && ns) fprintf(f, ", %.1f tokens/s", (f64)timed * 1e9 / (f64)ns);
+static void put_count(FILE *f, const char *what, size_t n) {
+    fprintf(f, "%s %zu token%s", what, n, n == 1 ? "" : "s");
 }
 
-void reply_put_speeds(const struct reply *r, FILE *f) {
+static void put_rate(FILE *f, u64 n, u64 ns) {
+    if (n && ns) fprintf(f, ", %.1f tokens/s", (f64)n * 1e9 / (f64)ns);
+}
+
+void reply_put_speeds(const struct reply *r, bool always, FILE *f) {
     glim_stats s = spent(r);
     size_t n_all;
     glim_tokens(r->session, &n_all);
-    put_rate(f, "prompt:", MIN(r->n_prompt, s.n_prompt + s.n_decode), s.n_prompt, s.prompt_ns);
-    put_rate(f, "; answer:", n_all - r->n_before - r->n_prompt, s.n_decode, s.decode_ns);
+    put_count(f, "prompt:", r->n_prompt);
+    if (always || r->n_cached)
+        fprintf(f, " (%zu cached, %zu new)", r->n_cached, r->n_prompt - r->n_cached);
+    put_rate(f, s.n_prompt, s.prompt_ns);
+    put_count(f, "; answer:", n_all - r->n_prompt);
+    put_rate(f, s.n_decode, s.decode_ns);
 }
 
 const char *reply_reason(const struct reply *r) {
@@ -95,7 +112,7 @@ void reply_put_logprobs(const struct reply *r, const glim_model *model) {
     const glim_logprob *row;
     glim_tokens(r->session, &n_all);
     printf("\n");
-    for (size_t pos = r->n_before + r->n_prompt; pos <= n_all; pos++) {
+    for (size_t pos = r->n_prompt; pos <= n_all; pos++) {
         if (!(row = glim_logprobs(r->session, pos, &n))) continue;
         printf("%.4f\t", (f64)row->logprob);
         put_logprob(model, row);
@@ -111,8 +128,8 @@ void reply_put_logprobs(const struct reply *r, const glim_model *model) {
 
 /* Whole characters, as they are; on a terminal without control characters, which a model may have
  * learned or been told to send. */
-static void put_answer(const char *text, size_t len, bool terminal) {
-    if (!terminal) {
+static void put_answer(const struct reply *r, const char *text, size_t len) {
+    if (!r->terminal) {
         fwrite(text, 1, len, stdout);
         return;
     }
@@ -135,14 +152,29 @@ static void new_line(struct reply *r) {
     r->last = '\n';
 }
 
+/* Between a thought and what follows it is a blank line. */
+static void thought_end(struct reply *r) {
+    if (!r->thought) return;
+    r->thought = false;
+    if (!r->dim) printf("]");
+    new_line(r);
+    printf("\n");
+}
+
+static void put_dimmed(const struct reply *r, const char *text, size_t len) {
+    if (r->dim) fputs("\x1b[2m", stdout);
+    put_answer(r, text, len);
+    if (r->dim) fputs("\x1b[0m", stdout);
+}
+
 /* The tool call that is being shown: {"name":NAME,"arguments": and what is still to come. False: no
  * memory. */
-static bool call_open(struct reply *r, const char *name, bool terminal) {
+static bool call_open(struct reply *r, const char *name) {
     r->call.f = open_memstream(&r->call.p, &r->call.n);
     json_t *quoted = json_string(name);
     bool ok = r->call.f && quoted;
-    if (ok && terminal) {
-        fprintf(r->call.f, "[tool call: %s ", name);
+    if (ok && r->terminal) {
+        fprintf(r->call.f, "%s%s(", r->dim ? "" : "[tool call: ", name);
     } else if (ok) {
         fputs("{\"name\":", r->call.f);
         ok = json_dumpf(quoted, r->call.f, JSON_ENCODE_ANY) == 0;
@@ -153,46 +185,49 @@ static bool call_open(struct reply *r, const char *name, bool terminal) {
 }
 
 /* Shows it, or, unless it was one, forgets it. */
-static bool call_close(struct reply *r, bool terminal, bool is_one) {
-    bool ok = fputs(terminal ? "]\n" : "}\n", r->call.f) >= 0 && fclose(r->call.f) == 0;
+static bool call_close(struct reply *r, bool is_one) {
+    const char *end = !r->terminal ? "}" : r->dim ? ")" : ")]";
+    bool ok = fputs(end, r->call.f) >= 0 && fclose(r->call.f) == 0;
     r->call.f = NULL;
     if (ok && is_one) {
+        thought_end(r);
         new_line(r);
-        put_answer(r->call.p, r->call.n, terminal);
+        put_dimmed(r, r->call.p, r->call.n);
+        printf("\n");
     }
     free(r->call.p);
     r->call.p = NULL;
     return ok;
 }
 
-static void put_part(struct reply *r, const glim_event *ev, bool terminal) {
+static void put_part(struct reply *r, const glim_event *ev) {
     bool thought = ev->kind == GLIM_EVENT_THOUGHT;
-    if (thought && !terminal) return;
-    if (!thought && r->thought) { /* a blank line between */
-        new_line(r);
-        printf("\n");
-    }
+    if (thought && !r->terminal) return;
+    if (!thought) thought_end(r);
+    if (thought && !r->thought && !r->dim) printf("[thought: ");
     r->thought = thought;
     r->last = ev->text[ev->len - 1];
-    if (thought) fputs("\x1b[2m", stdout);
-    put_answer(ev->text, ev->len, terminal);
-    if (thought) fputs("\x1b[0m", stdout);
+    if (thought)
+        put_dimmed(r, ev->text, ev->len);
+    else
+        put_answer(r, ev->text, ev->len);
 }
 
 /* False: no memory. */
-static bool put_event(struct reply *r, const glim_event *ev, bool terminal) {
+static bool put_event(struct reply *r, const glim_event *ev) {
+    if (r->parts) parts_take(r->parts, ev);
     switch (ev->kind) {
     case GLIM_EVENT_TEXT:
     case GLIM_EVENT_THOUGHT:
-        put_part(r, ev, terminal);
+        put_part(r, ev);
         return true;
     case GLIM_EVENT_CALL:
-        return call_open(r, ev->name, terminal);
+        return call_open(r, ev->name);
     case GLIM_EVENT_ARGS:
         return fwrite(ev->text, 1, ev->len, r->call.f) == ev->len;
     case GLIM_EVENT_CALL_END:
     case GLIM_EVENT_CALL_DROP:
-        return call_close(r, terminal, ev->kind == GLIM_EVENT_CALL_END);
+        return call_close(r, ev->kind == GLIM_EVENT_CALL_END);
     case GLIM_EVENT_NOTE:
         if (!r->notes.f) r->notes.f = open_memstream(&r->notes.p, &r->notes.n);
         return r->notes.f && fprintf(r->notes.f, "[%.*s]\n", (int)ev->len, ev->text) >= 0;
@@ -219,11 +254,8 @@ static int next_event(struct reply *r, glim_event *ev) {
 }
 
 static enum reply_end stream_answer(struct reply *r, bool whole_line) {
-    bool terminal = isatty(STDOUT_FILENO);
     int rc = GLIM_OK;
-    size_t n_all;
-    glim_tokens(r->session, &n_all);
-    r->n_prompt = n_all - r->n_before;
+    reply_queued(r);
     while (!interrupt_seen) {
         glim_event ev;
         rc = next_event(r, &ev);
@@ -234,7 +266,7 @@ static enum reply_end stream_answer(struct reply *r, bool whole_line) {
         }
         if (ev.kind == GLIM_EVENT_TEXT && ev.len == 0) continue;
         clear_note(r);
-        if (!put_event(r, &ev, terminal)) {
+        if (!put_event(r, &ev)) {
             options_say("no memory to show a tool call or note");
             return REPLY_UNWRITABLE;
         }
@@ -242,6 +274,7 @@ static enum reply_end stream_answer(struct reply *r, bool whole_line) {
     }
     clear_note(r);
     r->interrupted = interrupt_seen;
+    if (r->thought && !r->dim) printf("]");
     if (whole_line && r->last != '\n') {
         printf("\n");
         if (!options_flush()) return REPLY_UNWRITABLE;

@@ -1,8 +1,9 @@
 /* glim run: asks a model and streams its answer. */
-#include "tool/converse.h"
+#include "tool/answer_json.h"
 #include "tool/input.h"
 #include "tool/interrupt.h"
 #include "tool/reply.h"
+#include "tool/settings.h"
 
 #include <poll.h>
 #include <stdio.h>
@@ -15,7 +16,8 @@ struct run {
     struct model_options o;
     struct generation_options g;
     const char *prompt;
-    struct converse_files files;
+    const char *messages_file, *tools_file;
+    const struct option_row *rows; /* borrowed: the flags */
     struct converse conversation;
     bool raw, special, json;
     u32 answers;
@@ -60,14 +62,29 @@ static char *join(int argc, char **argv) {
 
 /* Whether the conversation goes to the model as JSON. */
 static bool has_files(const struct run *r) {
-    return r->files.messages || r->files.tools || r->files.think || r->files.no_think;
+    return r->messages_file || r->tools_file || r->g.thinking != THINK_AS_IS;
+}
+
+/* The files, and the given turns behind them, a system text in front. */
+static int make_conversation(struct run *r, glim_err *e) {
+    struct converse *c = &r->conversation;
+    int rc = converse_open(c, e);
+    if (rc == GLIM_OK && r->messages_file)
+        rc = converse_read(c, r->messages_file, "--messages ", e);
+    if (rc == GLIM_OK && r->tools_file) rc = converse_read_tools(c, r->tools_file, "--tools ", e);
+    /* The user's text is the last turn; a file may do without. */
+    size_t turns = r->n_messages - (r->len == 0);
+    for (size_t i = 0; i < turns && rc == GLIM_OK; i++)
+        rc = converse_add(c, r->messages[i].role, r->messages[i].text, e);
+    if (rc == GLIM_OK && c->settings) rc = settings_take(r->rows, &r->g, c->settings, true, e);
+    return rc == GLIM_OK ? converse_make(c, r->g.thinking, e) : rc;
 }
 
 /* The given text, then what comes through stdin, with a blank line between. */
 static int make_prompt(struct run *r, glim_err *e) {
     char *input = NULL;
     size_t n = 0;
-    if (has_input() && !r->files.messages) {
+    if (has_input() && !r->messages_file) {
         int rc = read_input(&input, &n, e);
         if (rc < 0) return rc;
     }
@@ -90,12 +107,9 @@ static int make_prompt(struct run *r, glim_err *e) {
     if (!r->raw && memchr(r->text, 0, r->len)) {
         return fail(e, GLIM_ARG, "the prompt has a zero byte in it: it is not text");
     }
-    if (!r->raw && !r->len && !r->files.messages) return fail(e, GLIM_ARG, "the prompt is empty");
+    if (!r->raw && !r->len && !r->messages_file) return fail(e, GLIM_ARG, "the prompt is empty");
     int rc = generate_turns(&r->g, &r->o, r->text, &r->messages, &r->n_messages, e);
-    if (rc < 0 || !has_files(r)) return rc;
-    /* The user's text is the last turn; a file may do without. */
-    size_t turns = r->n_messages - (r->len == 0);
-    return converse_read(&r->conversation, &r->files, r->messages, turns, e);
+    return rc < 0 || !has_files(r) ? rc : make_conversation(r, e);
 }
 
 static int queue_prompt(struct run *r) {
@@ -111,7 +125,7 @@ static int queue_prompt(struct run *r) {
 static void closing_line(const struct reply *reply) {
     const struct generation_options *g = reply->options;
     fprintf(stderr, "%s[", isatty(STDERR_FILENO) ? "\n" : "");
-    reply_put_speeds(reply, stderr);
+    reply_put_speeds(reply, false, stderr);
     if (g->gen.temp > 0) fprintf(stderr, "; seed %llu", (unsigned long long)g->gen.seed);
     fprintf(stderr, "%s]\n", reply_reason(reply));
 }
@@ -120,7 +134,7 @@ static void closing_line(const struct reply *reply) {
 static int answer(struct run *r, struct reply *reply) {
     bool more = r->answers > 1 || r->g.gen.n_logprobs;
     bool whole_line = more || isatty(STDOUT_FILENO);
-    switch (r->json ? converse_put_json(reply) : reply_stream(reply, whole_line)) {
+    switch (r->json ? answer_json(reply, r->model) : reply_stream(reply, whole_line)) {
     case REPLY_FAILED:
         return options_failed(glim_session_error(r->session));
     case REPLY_UNWRITABLE:
@@ -128,7 +142,7 @@ static int answer(struct run *r, struct reply *reply) {
     case REPLY_DONE:
         break;
     }
-    if (r->g.gen.n_logprobs) reply_put_logprobs(reply, r->model);
+    if (r->g.gen.n_logprobs && !r->json) reply_put_logprobs(reply, r->model);
     if (!options_flush()) return TOOL_FAILED;
     if (!r->g.quiet) closing_line(reply);
     return reply->interrupted ? TOOL_INTERRUPTED : TOOL_FINE;
@@ -147,7 +161,7 @@ static int with_session(struct run *r) {
         reply_begin(&reply, r->session, &r->g);
         reply.raw = r->raw;
         r->g.gen.seed++; /* as the library does */
-        printf("\n");
+        if (!r->json) printf("\n");
         code = answer(r, &reply);
     }
     return code;
@@ -189,11 +203,7 @@ static int take_arguments(const struct command *c, struct run *r, int argc, char
     if (r->raw && (has_files(r) || r->json))
         return options_misused(c, "--raw text is no conversation: it goes without --messages, "
                                   "--tools, --think, --no-think and --json");
-    if (r->files.think && r->files.no_think)
-        return options_misused(c, "--think and --no-think exclude each other");
-    if (r->json && r->g.gen.n_logprobs)
-        return options_misused(c, "--json and --logprobs exclude each other");
-    if (!r->prompt && !r->files.messages && !has_input()) {
+    if (!r->prompt && !r->messages_file && !has_input()) {
         return options_misused(c,
                                "no prompt; write one behind the model, or send it through a pipe");
     }
@@ -210,13 +220,13 @@ static int run_main(const struct command *c, int argc, char **argv) {
          "continue the text as it is, without a chat turn"},
         {0, "special", NULL, OPTION_SWITCH, &r.special, 0, 0,
          "with --raw: names of control tokens are those tokens"},
-        {0, "messages", "FILE", OPTION_TEXT, &r.files.messages, 0, 0,
-         "a conversation before the prompt, or in place of it: a JSON list"},
-        {0, "tools", "FILE", OPTION_TEXT, &r.files.tools, 0, 0,
+        {0, "messages", "FILE", OPTION_TEXT, &r.messages_file, 0, 0,
+         "a conversation before the prompt, or in place of it: a JSON\n"
+         "                          list, or what /save of glim chat writes"},
+        {0, "tools", "FILE", OPTION_TEXT, &r.tools_file, 0, 0,
          "tools that the model may call: a JSON list"},
-        {0, "think", NULL, OPTION_SWITCH, &r.files.think, 0, 0,
-         "have the model think first, where its template has a switch for it"},
-        {0, "no-think", NULL, OPTION_SWITCH, &r.files.no_think, 0, 0, "have it not think"},
+        OPTION_THINK(r.g),
+        {0, "no-think", NULL, OPTION_SWITCH, &r.g.no_think, 0, 0, "as --think off"},
         {0, "json", NULL, OPTION_SWITCH, &r.json, 0, 0,
          "the whole answer as one JSON object: text, thought, tool_calls"},
         OPTION_GENERATION(r.g),
@@ -229,6 +239,7 @@ static int run_main(const struct command *c, int argc, char **argv) {
         OPTION_END,
     };
     int code;
+    r.rows = rows;
     if (!options_parse(c, rows, &argc, &argv, &code)) {
         generate_free(&r.g);
         return code;
@@ -250,7 +261,7 @@ static int run_main(const struct command *c, int argc, char **argv) {
     free(joined);
     free(r.text);
     free(r.messages);
-    converse_free(&r.conversation);
+    converse_close(&r.conversation);
     generate_free(&r.g);
     return code;
 }
