@@ -265,7 +265,7 @@ int answer_converse(struct answer *a, const struct chat *c, const glim_conversat
 }
 
 /* The token that was queued last becomes the current piece. */
-static void say(struct answer *a, i32 id) {
+static void answer_say(struct answer *a, i32 id) {
     a->n_tokens++;
     a->piece = vocab_piece(a->v, id, 0);
     a->name =
@@ -293,7 +293,7 @@ static int close_thought(struct answer *a) {
     int rc = session_feed(s, a->close, a->n_close, GLIM_LOGITS_LAST);
     if (rc < 0) return rc;
     a->n_unsaid = a->n_close - 1;
-    say(a, a->close[0]);
+    answer_say(a, a->close[0]);
     return GLIM_OK;
 }
 
@@ -301,7 +301,7 @@ static int close_thought(struct answer *a) {
 static int next_token(struct answer *a) {
     struct session *s = a->s;
     if (a->n_unsaid) {
-        say(a, a->close[a->n_close - a->n_unsaid--]);
+        answer_say(a, a->close[a->n_close - a->n_unsaid--]);
         return GLIM_OK;
     }
     if (a->max_tokens && a->n_tokens == a->max_tokens) {
@@ -330,7 +330,7 @@ static int next_token(struct answer *a) {
     rc = session_feed(s, &id, 1, GLIM_LOGITS_DRAW);
     if (rc < 0) return rc;
     a->n_thought += a->events && stream_in_thought(&a->stream);
-    say(a, id);
+    answer_say(a, id);
     return GLIM_OK;
 }
 

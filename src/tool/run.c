@@ -157,9 +157,9 @@ static int with_session(struct run *r) {
     if (rc < 0) return options_failed(glim_session_error(r->session));
     int code = answer(r, &reply);
     for (u32 i = 1; code == TOOL_FINE && i < r->answers; i++) {
-        if (glim_next_answer(r->session) < 0) return options_failed(glim_session_error(r->session));
         reply_begin(&reply, r->session, &r->g);
         reply.raw = r->raw;
+        if (glim_next_answer(r->session) < 0) return options_failed(glim_session_error(r->session));
         r->g.gen.seed++; /* as the library does */
         if (!r->json) printf("\n");
         code = answer(r, &reply);
