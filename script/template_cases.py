@@ -193,6 +193,9 @@ l|reverse|list, s|reverse, l|list, d|list, s|list, (1, 2)|list
 w|map("upper")|list, w|map("lower")|join(","), m|map(attribute="role")|list, m|map(attribute="zz", default="?")|list, ["a,b"]|map("replace", ",", ";")|list
 m|selectattr("role", "equalto", "user")|list|length, m|selectattr("content")|list|length, m|rejectattr("role", "==", "user")|map(attribute="role")|list
 l|select("odd")|list, l|reject("odd")|list, l|select(">", 1)|list, [0, 1, "", "a"]|select|list, l|reject("in", [1])|list, [1, none, 2]|reject("none")|list
+0|filesizeformat, 1|filesizeformat, 999|filesizeformat, 1000|filesizeformat, 1049|filesizeformat, 123456789|filesizeformat, "2500"|filesizeformat, -5.7|filesizeformat, 0.4|filesizeformat, 999999|filesizeformat, 1e30|filesizeformat, true|filesizeformat
+1000|filesizeformat(true), 1024|filesizeformat(true), 1048575|filesizeformat(binary=true), 5e6|filesizeformat(true), 1e27|filesizeformat(true), 1e24|filesizeformat, 1e21|filesizeformat, 12345678901234|filesizeformat(true)
+{"class": "a b", "id": 5, "x": none, "y": nothing, "t": "<'&\">"}|xmlattr, {"a": true, "b": [1, "x"]}|xmlattr(false), {}|xmlattr, {"a": none}|xmlattr, {"a&b": 1.5}|xmlattr(autospace=true)
 m|groupby("role")|map("first")|list, m|groupby("role")|length
 [1, 2, 3, 4, 5]|batch(2)|list, [1, 2, 3]|batch(2, "x")|list, [1, 2, 3, 4, 5]|slice(2)|list, [1, 2, 3]|slice(2, "x")|list
 d.items()|list, d.keys()|list, d.values()|list|length, d|items|list, d.get("b"), d.get("zz"), d.get("zz", 5), d.items(), d.keys(), {"a": 1}.values()
@@ -235,6 +238,12 @@ m|selectattr("k", "gt", 1)|map(attribute="role")|unique|list, m|map(attribute="k
 
 FAILING = r"""
 {{ nothing.a }}
+{{ "x"|filesizeformat }}
+{{ none|filesizeformat }}
+{{ l|filesizeformat }}
+{{ l|xmlattr }}
+{{ {"a b": 1}|xmlattr }}
+{{ {"a=": 1}|xmlattr }}
 {{ nothing.a.b }}
 {{ nothing["a"] }}
 {{ d.nothing.more }}
