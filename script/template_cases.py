@@ -196,6 +196,8 @@ l|select("odd")|list, l|reject("odd")|list, l|select(">", 1)|list, [0, 1, "", "a
 0|filesizeformat, 1|filesizeformat, 999|filesizeformat, 1000|filesizeformat, 1049|filesizeformat, 123456789|filesizeformat, "2500"|filesizeformat, -5.7|filesizeformat, 0.4|filesizeformat, 999999|filesizeformat, 1e30|filesizeformat, true|filesizeformat
 1000|filesizeformat(true), 1024|filesizeformat(true), 1048575|filesizeformat(binary=true), 5e6|filesizeformat(true), 1e27|filesizeformat(true), 1e24|filesizeformat, 1e21|filesizeformat, 12345678901234|filesizeformat(true)
 {"class": "a b", "id": 5, "x": none, "y": nothing, "t": "<'&\">"}|xmlattr, {"a": true, "b": [1, "x"]}|xmlattr(false), {}|xmlattr, {"a": none}|xmlattr, {"a&b": 1.5}|xmlattr(autospace=true)
+["code", "b", "c"]|reject("equalto", "code")|join(", "), [1, 2]|reject("eq", 1)|list, not nothing|default(false), not n|default(false), "a" + nothing|default("b") + "c", not n is defined, n + 1 is number
+"a\\nb", "\\\\n"|length, '\\'|length, "\\n" == "\n", "it\\'s"
 m|groupby("role")|map("first")|list, m|groupby("role")|length
 [1, 2, 3, 4, 5]|batch(2)|list, [1, 2, 3]|batch(2, "x")|list, [1, 2, 3, 4, 5]|slice(2)|list, [1, 2, 3]|slice(2, "x")|list
 d.items()|list, d.keys()|list, d.values()|list|length, d|items|list, d.get("b"), d.get("zz"), d.get("zz", 5), d.items(), d.keys(), {"a": 1}.values()

@@ -378,6 +378,16 @@ static const struct stream_sample stream_samples[] = {
      "```json\n{\n  \"name\": \"run_python\",\n  \"arguments\": {\n    \"code\": \"for i in range(5):\\n    print(i**2)\"\n"
      "  }\n}\n```",
      "call run_python call00001\nargs {\"code\":\"for i in range(5):\\n    print(i**2)\"}\nend\nstop"},
+    {"qwen2.5-coder 1.5B, three calls", STREAM_HERMES, STREAM_TOOLS, 0,
+     "```json\n{\n  \"name\": \"get_weather\",\n  \"arguments\": {\n    \"city\": \"Paris\",\n    \"unit\": \"celsius\"\n  }\n}\n"
+     "{\n  \"name\": \"get_weather\",\n  \"arguments\": {\n    \"city\": \"Berlin\",\n    \"unit\": \"celsius\"\n  }\n}\n"
+     "{\n  \"name\": \"add_numbers\",\n  \"arguments\": {\n    \"a\": 1,\n    \"b\": 2\n  }\n}\n```",
+     "call get_weather call00001\nargs {\"city\":\"Paris\",\"unit\":\"celsius\"}\nend\n"
+     "call get_weather call00002\nargs {\"city\":\"Berlin\",\"unit\":\"celsius\"}\nend\n"
+     "call add_numbers call00003\nargs {\"a\":1,\"b\":2}\nend\nstop"},
+    {"qwen2.5-coder 1.5B, a definition", STREAM_HERMES, STREAM_TOOLS, 0,
+     "```json\n{\n  \"type\": \"function\",\n  \"function\": {\n    \"name\": \"add_numbers\"\n  }\n}\n```",
+     "text ```json\v{\v  \"type\": \"function\",\v  \"function\": {\v    \"name\": \"add_numbers\"\v  }\v}\v```\nstop"},
     {"qwen2.5-coder 0.5B, as it was", STREAM_HERMES, STREAM_TOOLS, 0,
      "{\"name\": \"get_time\", \"arguments\": {\"type\": \"object\", \"properties\": {\"type\": \"string\", \"required\": []}}}",
      "call get_time call00001\nargs {\"type\":\"object\",\"properties\":{\"type\":\"string\",\"required\":[]}}\nend\nstop"},
