@@ -20,7 +20,15 @@
 /* ---- Devices --------------------------------------------------------------------------------- */
 
 enum { ON_DEVICE, ON_FLOOR, ON_TINY, ON_SPLIT, ON_COUNT };
-static const char *const rig_names[] = {"device", "floor", "tiny", "split"};
+/* ON_LANES + n: the floor, with emulated subgroups of n lanes. */
+enum { ON_LANES = 1000, MOST_LANES = 128 };
+static inline const char *rig_name(u32 on) {
+    static const char *const names[] = {"device", "floor", "tiny", "split"};
+    static char lanes[MOST_LANES + 1][12];
+    if (on < ON_COUNT) return names[on];
+    snprintf(lanes[on - ON_LANES], sizeof lanes[0], "lanes %u", on - ON_LANES);
+    return lanes[on - ON_LANES];
+}
 /* Tiny bindings still hold the caches of the attention cases, and those of split the activations of
  * the products whose matrices are to be cut into pieces. */
 static const struct gpu_choice rig_choices[] = {
@@ -34,13 +42,19 @@ static const struct gpu_choice rig_choices[] = {
 static struct device *rig_devices[ON_COUNT];
 
 static inline struct device *rig_device(u32 on) {
+    u32 at = on < ON_COUNT ? on : ON_FLOOR;
     glim_err e = {0};
-    if (!rig_devices[on]) {
-        struct gpu_choice c = rig_choices[on];
+    if (!rig_devices[at]) {
+        struct gpu_choice c = rig_choices[at];
         c.library = GPU_LIBRARY;
-        if (device_open(&rig_devices[on], &c, &mem_libc, &e)) fail_test("%s", e.msg);
+        if (device_open(&rig_devices[at], &c, &mem_libc, &e)) fail_test("%s", e.msg);
     }
-    return rig_devices[on];
+    if (at == ON_FLOOR) { /* what is prepared from now on */
+        rig_devices[at]->subgroups = (struct wgsl_subgroups){0};
+        if (on != at)
+            rig_devices[at]->subgroups = (struct wgsl_subgroups){SUBGROUPS_EMULATED, on - ON_LANES};
+    }
+    return rig_devices[at];
 }
 static inline void rig_close_devices(void) {
     for (u32 i = 0; i < ON_COUNT; i++) {
@@ -108,7 +122,7 @@ static inline struct ref run_x(struct op_run *o, const f32 *x, u32 cols) {
 
 /* At most t rows and r wanted ones. */
 static inline void run_begin(struct op_run *o, u32 on, u32 t, u32 r) {
-    *o = (struct op_run){.where = rig_names[on], .model = {.device = rig_device(on)}};
+    *o = (struct op_run){.where = rig_name(on), .model = {.device = rig_device(on)}};
     arena_init(&o->arena, &mem_libc);
     prog_init(&o->prog, &o->arena, t, r);
     o->cache.layout.layers = o->layers;
@@ -180,28 +194,6 @@ static inline f64 run_at(const struct op_run *o, struct ref r, u32 i, u32 col) {
     return (f64)((const f32 *)run_row(o, r, i))[col];
 }
 
-/* The first n bytes of a buffer of the run's device. */
-static inline void read_buffer(const struct op_run *o, const struct gpu_buffer *b, void *to,
-                               u64 n) {
-    struct gpu *g = o->x.device->gpu;
-    struct gpu_buffer back;
-    const void *bytes;
-    glim_err e = {0};
-    int rc = gpu_buffer_init(g, &back, n, GPU_READBACK, "back", &e);
-    if (rc == GLIM_OK) {
-        gpu_copy(g, b, 0, &back, 0, n);
-        rc = gpu_submit(g, &e);
-    }
-    if (rc == GLIM_OK) rc = gpu_read_begin(g, &back, n, &e);
-    if (rc < 0) fail_test("%s: %s", o->where, e.msg);
-    while ((rc = gpu_read_poll(g, &back, &bytes, &e)) == GLIM_AGAIN) {
-    }
-    if (rc < 0) fail_test("%s: %s", o->where, e.msg);
-    memcpy(to, bytes, n);
-    gpu_read_end(g, &back);
-    gpu_buffer_free(g, &back);
-}
-
 /* The bytes of memory that ops write become those of the result: what is compared is the rest. */
 static inline void accept_outputs(const struct op_run *o, u8 *before) {
     for (u32 i = 0; i < o->prog.n_ops; i++) {
@@ -236,7 +228,7 @@ static inline void run_pass(struct op_run *o, u32 t, u32 r) {
            (rc = exec_gpu_run(&o->x, &o->step, NULL, UINT64_MAX / 4, &e)) == GLIM_AGAIN)
         rc = GLIM_OK;
     if (rc < 0) fail_test("%s: %s", o->where, e.msg);
-    read_buffer(o, &o->x.memory, o->memory, o->prog.bytes);
+    rig_read(o->x.device->gpu, &o->x.memory, o->memory, o->prog.bytes);
     accept_outputs(o, before);
     for (u64 i = 0; i < o->prog.bytes; i++) {
         if (before[i] == o->memory[i]) continue;
@@ -321,6 +313,12 @@ static inline void near_all(const struct op_run *o, const char *what, struct ref
         {#test " on floor", test, NULL, NULL, (void *)ON_FLOOR}, {                                 \
 #test " on tiny", test, NULL, NULL, (void *)ON_TINY                                        \
     }
+/* And one that reduces at widths of subgroups that GPUs have. */
+#define ON_WIDTH(test, n)                                                                          \
+    { #test " on lanes " #n, test, NULL, NULL, (void *)(ON_LANES + n) }
+#define ON_WIDTHS(test)                                                                            \
+    ON_WIDTH(test, 4), ON_WIDTH(test, 8), ON_WIDTH(test, 16), ON_WIDTH(test, 32),                  \
+        ON_WIDTH(test, 64), ON_WIDTH(test, 128)
 static inline u32 test_on(void **state) {
     return (u32)(uintptr_t)*state;
 }

@@ -5,6 +5,8 @@
 
 #include "gpu/gpu.h"
 
+#include <string.h>
+
 #ifdef CMOCKA_H_ /* headers are compiled alone too */
 #define GPU_LIBRARY "deps/libwebgpu_dawn.so"
 
@@ -19,6 +21,28 @@ static inline struct gpu *rig_gpu(const struct gpu_choice *c) {
         skip();
     }
     return g;
+}
+
+/* The first n bytes of a buffer. */
+static inline void rig_read(struct gpu *g, const struct gpu_buffer *from, void *to, u64 n) {
+    struct gpu_buffer back;
+    const void *bytes;
+    glim_err e = {0};
+    int rc = gpu_buffer_init(g, &back, n, GPU_READBACK, "back", &e);
+    if (rc == GLIM_OK) {
+        gpu_copy(g, from, 0, &back, 0, n);
+        rc = gpu_submit(g, &e);
+    }
+    if (rc == GLIM_OK) rc = gpu_read_begin(g, &back, n, &e);
+    while (rc == GLIM_OK && (rc = gpu_read_poll(g, &back, &bytes, &e)) == GLIM_AGAIN)
+        rc = GLIM_OK;
+    if (rc < 0) {
+        print_error("ERROR: %s\n", e.msg);
+        _fail(__FILE__, __LINE__);
+    }
+    memcpy(to, bytes, n);
+    gpu_read_end(g, &back);
+    gpu_buffer_free(g, &back);
 }
 #endif
 

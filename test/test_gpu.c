@@ -16,23 +16,6 @@
         if ((call) != GLIM_OK) fail_msg("%s", e.msg);                                              \
     } while (0)
 
-static void read_back(struct gpu *g, const struct gpu_buffer *from, void *to, u64 n) {
-    struct gpu_buffer back;
-    const void *bytes;
-    int rc;
-    glim_err e = {0};
-    OK(gpu_buffer_init(g, &back, n, GPU_READBACK, "back", &e));
-    gpu_copy(g, from, 0, &back, 0, n);
-    OK(gpu_submit(g, &e));
-    OK(gpu_read_begin(g, &back, n, &e));
-    while ((rc = gpu_read_poll(g, &back, &bytes, &e)) == GLIM_AGAIN) {
-    }
-    if (rc < 0) fail_msg("%s", e.msg);
-    memcpy(to, bytes, n);
-    gpu_read_end(g, &back);
-    gpu_buffer_free(g, &back);
-}
-
 static const char count_groups[] =
     "@group(0) @binding(0) var<uniform> n: u32;\n"
     "@group(0) @binding(2) var<storage, read_write> y: array<u32>;\n"
@@ -64,7 +47,7 @@ static void count(struct gpu *g, u32 n) {
     assert_non_null(group);
     gpu_dispatch(g, &pipe, group, n);
     gpu_dispatch(g, &pipe, group, n); /* sees what the first wrote */
-    read_back(g, &y, got, sizeof got);
+    rig_read(g, &y, got, sizeof got);
     for (u32 i = 0; i < CAP; i++)
         assert_int_equal(got[i], i < n ? 2 * i : 0);
     gpu_bind_free(g, group);
@@ -94,7 +77,7 @@ static void long_writes_are_staged(void **state) {
         sent[i] = i * 2654435761u;
     OK(gpu_buffer_init(g, &b, sizeof sent, GPU_STORAGE, "b", &e));
     OK(gpu_write(g, &b, 0, sent, sizeof sent, &e));
-    read_back(g, &b, got, sizeof got);
+    rig_read(g, &b, got, sizeof got);
     assert_memory_equal(sent, got, sizeof sent);
     gpu_buffer_free(g, &b);
     gpu_close(g);

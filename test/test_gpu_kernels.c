@@ -1,5 +1,6 @@
 /* Every kernel in every variant: the text that is composed compiles, and keeps to the least that a
- * WebGPU device has. With --wgsl DIR, writes the texts to files instead (make wgsl). */
+ * WebGPU device has, but for subgroups, for which there are texts of their own. With --wgsl DIR,
+ * writes the texts to files instead (make wgsl). */
 #include "unit.h"
 
 #include "gpu_rig.h"
@@ -36,18 +37,19 @@ static void compose(variant_fn *fn, void *ud, const struct wgsl_variant *v) {
     assert_non_null(text);
     assert_int_equal(wgsl_compose(v, text, size), size - 1);
     assert_int_equal(strlen(text), size - 1);
-    snprintf(name, sizeof name, "%s%s%s%s%s%s%s%s", op_info(v->op)->name,
+    snprintf(name, sizeof name, "%s%s%s%s%s%s%s%s%s", op_info(v->op)->name,
              has_role(v->op, ROLE_MAT, DT_ANY) ? "." : "",
              has_role(v->op, ROLE_MAT, DT_ANY) ? q->name : "", v->tile ? ".tile" : "",
              v->x_a8 ? ".a8" : "", v->kv_f16 ? ".f16" : "", v->has_v1 ? ".v1" : "",
-             v->has_v2 ? ".v2" : "");
-    fn(ud, v, name, text);
+             v->has_v2 ? ".v2" : "", v->subgroups.are ? ".subgroups" : "");
+    /* Kernels that do not reduce are the same. */
+    if (!v->subgroups.are || strncmp(text, "enable", 6) == 0) fn(ud, v, name, text);
     free(text);
 }
 
 /* All that can be told apart: formats of matrices, f32 or int8 inputs, both forms, number formats
- * of caches, vectors there or not. */
-static void each_variant(variant_fn *fn, void *ud) {
+ * of caches, vectors there or not. With subgroups: those that use them. */
+static void each_variant(variant_fn *fn, void *ud, bool subgroups) {
     for (u32 op = 0; op < OP_COUNT; op++) {
         bool mat = has_role(op, ROLE_MAT, DT_ANY), conv = op == OP_CONV || op == OP_CONV_STORE;
         bool forms = op == OP_MATMUL || op == OP_EXPERT,
@@ -63,6 +65,7 @@ static void each_variant(variant_fn *fn, void *ud) {
                                          .kv_f16 = bits >> 2 & 1,
                                          .has_v1 = bits >> 3 & 1,
                                          .head_dim = cache || conv ? 64 : 0};
+                if (subgroups) v.subgroups.are = SUBGROUPS_NATIVE;
                 if (op == OP_ROPE_ANGLES) v.has_v1 = true;
                 if (op == OP_ROUTE) v.has_v2 = v.has_v1;
                 bool possible = (!v.x_a8 || has_any(op)) && (!v.tile || forms) &&
@@ -99,21 +102,38 @@ static void make(void *ud, const struct wgsl_variant *v, const char *name, const
     m->n++;
 }
 
-static void test_all_compile(void **state) {
-    (void)state;
+/* All that g can have; closes it. */
+static void compile(struct gpu *g, bool subgroups, u32 at_least) {
     glim_err e = {0};
-    struct made m = {.gpu = rig_gpu(&(struct gpu_choice){.floor = true})};
+    struct made m = {.gpu = g};
     m.pipelines = calloc(1000, sizeof *m.pipelines);
     m.names = calloc(1000, sizeof *m.names);
-    each_variant(make, &m);
+    each_variant(make, &m, subgroups);
     if (gpu_wait(m.gpu, &e)) fail_test("%s", e.msg);
     print_message("%u kernels\n", m.n);
-    assert_true(m.n > 200);
+    assert_true(m.n > at_least);
     for (u32 i = 0; i < m.n; i++)
         gpu_pipeline_free(m.gpu, &m.pipelines[i]);
     gpu_close(m.gpu);
     free(m.pipelines);
     free(m.names);
+}
+
+static void test_all_compile(void **state) {
+    (void)state;
+    compile(rig_gpu(&(struct gpu_choice){.floor = true}), false, 200);
+}
+
+static void test_all_with_subgroups_compile(void **state) {
+    (void)state;
+    struct gpu *g = rig_gpu(NULL);
+    if (gpu_info(g)->subgroups) {
+        compile(g, true, 50);
+        return;
+    }
+    print_message("the GPU has no subgroups\n");
+    gpu_close(g);
+    skip();
 }
 
 static void write_file(void *ud, const struct wgsl_variant *v, const char *name, const char *text) {
@@ -129,9 +149,11 @@ static void write_file(void *ud, const struct wgsl_variant *v, const char *name,
 
 int main(int argc, char **argv) {
     if (argc == 3 && strcmp(argv[1], "--wgsl") == 0) {
-        each_variant(write_file, argv[2]);
+        each_variant(write_file, argv[2], false);
+        each_variant(write_file, argv[2], true);
         return 0;
     }
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_all_compile)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_all_compile),
+                                       cmocka_unit_test(test_all_with_subgroups_compile)};
     return cmocka_run_group_tests_name("gpu kernels", tests, NULL, NULL);
 }

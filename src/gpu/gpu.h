@@ -24,9 +24,9 @@ extern const struct gpu_limits gpu_floor;
 
 struct gpu_info {
     char name[128], vendor[64], driver[128];
-    const char *backend; /* "Vulkan" */
-    bool software;       /* a processor that plays a GPU */
-    bool timestamps, shader_f16, subgroups;
+    const char *backend;                    /* "Vulkan" */
+    bool software;                          /* a processor that plays a GPU */
+    bool timestamps, shader_f16, subgroups; /* of an open GPU: whether it was opened with them */
     u32 subgroup_min, subgroup_max;
     u32 vendor_id, device_id;
     u64 memory; /* bytes of its largest own heap, in all, used or not; 0: not known */
@@ -37,6 +37,7 @@ struct gpu_choice {
     const char *library; /* path or name of the WebGPU library; NULL: its usual name */
     u32 index;           /* of gpu_list */
     bool floor;          /* no optional feature, no limit above the floor */
+    bool plain;          /* no optional feature that kernels use; limits as they are */
     u64 memory;          /* the most that it is said to have; 0: what it has. For tests */
     /* Smaller limits than the device's; 0: the device's. For tests of what is split. */
     struct gpu_limits at_most;

@@ -313,7 +313,8 @@ static int request_device(struct gpu *g, const struct gpu_choice *c, glim_err *e
     u32 features[3], n = 0;
     g->d.AdapterGetLimits(g->adapter, &limits); /* with c->floor, the defaults are left alone */
     limits.chain = NULL;
-    if (c->floor) g->info.timestamps = g->info.shader_f16 = g->info.subgroups = false;
+    if (c->floor) g->info.timestamps = false;
+    if (c->floor || c->plain) g->info.shader_f16 = g->info.subgroups = false;
     if (g->info.timestamps) features[n++] = WG_TIMESTAMP_QUERY;
     if (g->info.shader_f16) features[n++] = WG_SHADER_F16;
     if (g->info.subgroups) features[n++] = WG_SUBGROUPS;

@@ -1,8 +1,8 @@
 /* A workgroup per query head and row, one pass over the keys in stretches of GROUP positions: a thread
  * per position for the scores, a thread per column for the values. m is the largest score so far, l
- * the sum of exp(score - m). */
+ * the thread's part of the sum of exp(score - m). */
 var<workgroup> query: array<f32, HEAD_DIM>;
-var<workgroup> scores: array<f32, GROUP>;
+var<workgroup> weights: array<f32, GROUP>; /* exp(score - m) */
 var<workgroup> places: array<u32, GROUP>; /* words: where the position's row begins in K */
 const PER_THREAD = (HEAD_DIM + GROUP - 1u) / GROUP;
 
@@ -29,42 +29,41 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) nwg: vec3
     var first = 0u;
     if (P.window > 0u && pos >= P.window) { first = pos - P.window + 1u; }
     for (var i = lid; i < HEAD_DIM; i += GROUP) { query[i] = q_get(r, head * HEAD_DIM + i); }
+    workgroupBarrier();
     var m = -3.0e38;
     var l = 0.0;
     var out: array<f32, PER_THREAD>;
     for (var base = first; base <= pos; base += GROUP) {
         let p = base + lid;
+        let here = p <= pos;
         var score = -3.0e38;
-        workgroupBarrier();
-        if (p <= pos) {
+        var place = 0u;
+        if (here) {
             let at = (kv_head * KV_PAGE + p % KV_PAGE) * HEAD_DIM;
-            let place = page_of(seq, p) + select(at, at / 2u, KV_F16);
-            places[lid] = place;
+            place = page_of(seq, p) + select(at, at / 2u, KV_F16);
             var sum = 0.0;
             for (var i = 0u; i < HEAD_DIM; i++) { sum += query[i] * number(place, i); }
             score = sum * P.scale;
             if (P.softcap > 0.0) { score = P.softcap * tanh_of(score / P.softcap); }
         }
-        scores[lid] = score;
+        let most = max(m, group_max(lid, score)); /* since when nobody reads the last stretch's */
+        let shrink = exp(m - most);
+        let weight = select(0.0, exp(score - most), here);
+        m = most;
+        l = l * shrink + weight;
+        weights[lid] = weight;
+        places[lid] = place;
         workgroupBarrier();
         let n = min(GROUP, pos - base + 1u);
-        var most = m;
-        for (var j = 0u; j < n; j++) { most = max(most, scores[j]); }
-        let shrink = exp(m - most);
-        m = most;
-        workgroupBarrier();
-        if (lid < n) { scores[lid] = exp(score - m); }
-        workgroupBarrier();
-        l *= shrink;
-        for (var j = 0u; j < n; j++) { l += scores[j]; }
         for (var i = 0u; i < PER_THREAD; i++) {
             let d = lid + i * GROUP;
             if (d >= HEAD_DIM) { break; }
             var sum = out[i] * shrink;
-            for (var j = 0u; j < n; j++) { sum += scores[j] * number(places[j] + P.kv_v, d); }
+            for (var j = 0u; j < n; j++) { sum += weights[j] * number(places[j] + P.kv_v, d); }
             out[i] = sum;
         }
     }
+    l = group_sum(lid, l);
     for (var i = 0u; i < PER_THREAD; i++) {
         let d = lid + i * GROUP;
         if (d < HEAD_DIM) { y_put(r, head * HEAD_DIM + d, out[i] / l); }

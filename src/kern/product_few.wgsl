@@ -1,7 +1,7 @@
 /* Few rows: a workgroup per FEW_ROWS outputs of a row, LANES threads for each, which share out the
  * columns by 32. */
 const LANES = GROUP / FEW_ROWS;
-var<workgroup> sums: array<f32, GROUP>;
+const_assert LANES == QUARTER;
 var<private> part: f32; /* of 32 columns, in units of the scale of x there */
 var<private> met_row: u32; /* row and first column of x that the decoded values meet */
 var<private> met_col: u32;
@@ -27,10 +27,6 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) nwg: vec3
             acc += part * x_scale(met_row, g);
         }
     }
-    sums[lid] = acc;
-    for (var half = LANES / 2u; half > 0u; half /= 2u) {
-        workgroupBarrier();
-        if (lid % LANES < half) { sums[lid] += sums[lid + half]; }
-    }
-    if (here && lid % LANES == 0u) { put_result(row, n, sums[lid]); }
+    let sum = quarter_sum(lid, acc);
+    if (here && lid % LANES == 0u) { put_result(row, n, sum); }
 }

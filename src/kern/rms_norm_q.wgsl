@@ -1,6 +1,4 @@
 /* A workgroup per row: the norm over all of it, then a thread per 32 columns. */
-var<workgroup> sums: array<f32, GROUP>;
-
 @compute @workgroup_size(GROUP)
 fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) nwg: vec3<u32>,
         @builtin(local_invocation_index) lid: u32) {
@@ -11,13 +9,7 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) nwg: vec3
         let x = x_get(r, i);
         sum += x * x;
     }
-    sums[lid] = sum;
-    for (var half = GROUP / 2u; half > 0u; half /= 2u) {
-        workgroupBarrier();
-        if (lid < half) { sums[lid] += sums[lid + half]; }
-    }
-    workgroupBarrier();
-    let factor = 1.0 / sqrt(sums[0] / f32(P.x_cols) + P.eps);
+    let factor = 1.0 / sqrt(group_sum(lid, sum) / f32(P.x_cols) + P.eps);
     for (var b = lid; b * 32u < P.y_cols; b += GROUP) {
         var x: array<f32, 32>;
         for (var i = 0u; i < 32u; i++) {

@@ -20,9 +20,6 @@ fn key_of(x: f32) -> u32 {
     if (size == 0u) { return 0x80000000u; }
     return select(u | 0x80000000u, ~u, size != u);
 }
-fn comes_first(key_a: u32, a: u32, key_b: u32, b: u32) -> bool {
-    return key_a > key_b || (key_a == key_b && a < b);
-}
 fn put_choice(r: u32, at: u32, id: u32) {
     y_put(r, at, f32(id));
     act[P.y_at + r * P.y_pitch + P.n + at] = act[P.x_at + r * P.x_pitch + id];
@@ -37,29 +34,17 @@ fn put_smallest(r: u32) {
 fn n_wanted() -> u32 { return select(step_words[5], P.n, step_words[5] == 0u); }
 
 fn best_of(r: u32, lid: u32) {
-    var key = 0u;
-    var best = 0xffffffffu;
+    var best = vec2(0u, 0xffffffffu); /* {key, id} */
     var low = 0xffffffffu;
     for (var e = lid; e < P.x_cols; e += WIDE) {
-        let k = key_of(x_get(r, e));
-        low = min(low, k);
-        if (comes_first(k, e, key, best)) {
-            key = k;
-            best = e;
-        }
+        let it = vec2(key_of(x_get(r, e)), e);
+        low = min(low, it.x);
+        if (comes_first(it, best)) { best = it; }
     }
-    keys[lid] = key;
-    ids[lid] = best;
     atomicMin(&lowest, low);
-    for (var half = WIDE / 2u; half > 0u; half /= 2u) {
-        workgroupBarrier();
-        if (lid < half && comes_first(keys[lid + half], ids[lid + half], keys[lid], ids[lid])) {
-            keys[lid] = keys[lid + half];
-            ids[lid] = ids[lid + half];
-        }
-    }
+    best = group_first(lid, best); /* with a barrier in it */
     if (lid == 0u) {
-        put_choice(r, 0u, ids[0]);
+        put_choice(r, 0u, best.y);
         put_smallest(r);
     }
 }
@@ -139,7 +124,7 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) nwg: vec3
     if (lid >= n) { return; }
     var at = 0u;
     for (var j = 0u; j < n; j++) {
-        if (comes_first(keys[j], ids[j], keys[lid], ids[lid])) { at++; }
+        if (comes_first(vec2(keys[j], ids[j]), vec2(keys[lid], ids[lid]))) { at++; }
     }
     put_choice(r, at, ids[lid]);
 }

@@ -22,6 +22,7 @@ enum {
 
 _Static_assert(TOP_MOST == 256, "top.wgsl has a thread for each, and for each value of a byte");
 _Static_assert(DRAW_BETA == 0 && DRAW_TOP_K == 1 && DRAW_TOP_P == 2, "draw.wgsl has these numbers");
+_Static_assert(FEW_ROWS == 4, "product_few.wgsl sums by quarters of a workgroup");
 
 /* How work is cut into workgroups. */
 enum cut {
@@ -250,10 +251,48 @@ static void put_decoder(struct kernel_text *t, u32 type) {
     }
 }
 
+/* The threads of a workgroup, where the kernel uses what is in reduce.wgsl; otherwise 0. */
+static u32 reduces(const struct wgsl_variant *v) {
+    switch (v->op) {
+    case OP_MATMUL:
+    case OP_EXPERT:
+        return v->tile ? 0 : GROUP;
+    case OP_RMS_NORM:
+    case OP_RMS_NORM_Q:
+    case OP_ATTEND:
+    case OP_ROUTE:
+        return GROUP;
+    case OP_TOP:
+        return TOP_MOST;
+    default:
+        return 0;
+    }
+}
+
+/* Comes before all else, as `enable` must. */
+static void put_reductions(struct kernel_text *t, u32 threads, struct wgsl_subgroups s) {
+    u32 round = 1;
+    while (round * round < threads)
+        round *= 2;
+    if (s.are == SUBGROUPS_NATIVE) say(t, "enable subgroups;\n");
+    say(t, "const THREADS = %uu;\nconst ROUND = %uu;\n%s", threads, round, wgsl_body("reduce"));
+    if (s.are == SUBGROUPS_EMULATED)
+        say(t, "const EMULATED = %uu;\n%s", s.lanes, wgsl_body("subgroup_emulated"));
+    say(t, "%s", wgsl_body(s.are == SUBGROUPS_NONE ? "reduce_workgroup" : "reduce_subgroup"));
+}
+
+size_t wgsl_reductions(u32 threads, struct wgsl_subgroups s, char *out, size_t cap) {
+    struct kernel_text t = {.out = out, .cap = cap};
+    put_reductions(&t, threads, s);
+    if (cap) out[MIN(t.n, cap - 1)] = '\0';
+    return t.n;
+}
+
 size_t wgsl_compose(const struct wgsl_variant *v, char *out, size_t cap) {
     const struct op_info *info = op_info(v->op);
     struct kernel_text t = {.out = out, .cap = cap};
     bool a8_out = false, decodes = has_matrix(info) && v->op != OP_CONV;
+    if (reduces(v)) put_reductions(&t, reduces(v), v->subgroups);
     put_constants(&t, v);
     put_params(&t, info);
     put_bindings(&t, v);

@@ -5,6 +5,13 @@
 
 #include "kern/op.h"
 
+/* How threads of a workgroup bring values together: by workgroup memory, which every device has, or
+ * by subgroups; for tests also by subgroups of so many lanes that workgroup memory plays. */
+struct wgsl_subgroups {
+    enum { SUBGROUPS_NONE, SUBGROUPS_NATIVE, SUBGROUPS_EMULATED } are;
+    u32 lanes; /* emulated ones: 1 to 128 */
+};
+
 /* What a kernel's text depends on. */
 struct wgsl_variant {
     enum op_code op;
@@ -14,6 +21,7 @@ struct wgsl_variant {
     bool has_v1, has_v2; /* the op's first and second vector are there */
     bool tile;           /* the form for many rows */
     u32 head_dim;        /* of the layer's cache */
+    struct wgsl_subgroups subgroups;
 };
 
 /* Bindings of group 0. The step record is described in wgsl.c. */
@@ -36,6 +44,10 @@ u32 wgsl_bindings(const struct wgsl_variant *v);
  * piece_rows: of the piece of it that the dispatch has. */
 u64 wgsl_groups(const struct wgsl_variant *v, const struct op *op, u32 rows, u32 w_rows,
                 u32 piece_rows);
+
+/* The text of reduce.wgsl's functions for a workgroup of so many threads, which wgsl_compose has at
+ * its front where a kernel reduces. */
+size_t wgsl_reductions(u32 threads, struct wgsl_subgroups s, char *out, size_t cap);
 
 /* The body of a kernel, made from src/kern/NAME.wgsl by the Makefile; NULL: there is none. */
 const char *wgsl_body(const char *name);

@@ -24,6 +24,7 @@ int device_open(struct device **out, const struct gpu_choice *c, const glim_allo
         mem_put(a, d, sizeof *d);
         return rc;
     }
+    if (gpu_info(d->gpu)->subgroups) d->subgroups.are = SUBGROUPS_NATIVE;
     *out = d;
     return GLIM_OK;
 }

@@ -11,7 +11,8 @@ struct device {
     struct gpu *gpu;
     const glim_alloc *alloc; /* borrowed: the engine's */
     struct device_pipeline *pipelines;
-    struct gpu_buffer grids; /* tables of IQ formats; made when first wanted */
+    struct gpu_buffer grids;         /* tables of IQ formats; made when first wanted */
+    struct wgsl_subgroups subgroups; /* as the GPU has them; tests set others */
 };
 
 int device_open(struct device **out, const struct gpu_choice *c, const glim_alloc *a, glim_err *e);

@@ -56,7 +56,7 @@ static u32 layer_of(const struct op *op) {
 
 static struct wgsl_variant variant_of(const struct exec_gpu *x, const struct op *op) {
     const struct op_info *info = op_info(op->code);
-    struct wgsl_variant v = {.op = op->code};
+    struct wgsl_variant v = {.op = op->code, .subgroups = x->device->subgroups};
     u32 n_vecs = 0, operand, layer = layer_of(op);
     const struct weight *w = matrix_of(x, op, &operand);
     if (w) v.type = w->type;
