@@ -149,6 +149,7 @@ GLIM_API bool glim_token_is_end(const glim_model *model, int32_t id);
 typedef struct glim_session glim_session;
 
 enum { GLIM_KV_AUTO, GLIM_KV_F16, GLIM_KV_F32 };
+enum { GLIM_TABLES_AUTO, GLIM_TABLES_DEVICE, GLIM_TABLES_FILE };
 
 typedef struct {
     uint32_t n_ctx;      /* most tokens; 0: the model's own limit, at most 8192 */
@@ -156,6 +157,11 @@ typedef struct {
     uint32_t max_logits; /* rows of logits that one pass may give; 0: 1 */
     bool exact; /* f32 activations (reproduces references); else int8 ones, which is faster */
     int kv;     /* GLIM_KV_AUTO: f16, or f32 when exact */
+    /* Where a GPU has the model's tables, embeddings of which only the rows of tokens are read: its
+     * own memory, or the file, from which the host looks rows up before each pass (slower: the next
+     * pass cannot begin before a token is known here). GLIM_TABLES_AUTO: in the file only where the
+     * GPU lacks memory for them, which is said to log. The CPU always reads them from the file. */
+    int tables;
 } glim_session_params;
 
 /* params may be NULL. model must outlive the session. */
@@ -163,16 +169,21 @@ GLIM_API int glim_session_open(glim_session **out, glim_model *model,
                                const glim_session_params *params, glim_err *err);
 GLIM_API void glim_session_close(glim_session *session); /* NULL is fine */
 
-/* What a session with these params would take, in bytes, before it is opened. KV memory is touched
- * only as positions are used. */
+/* What a session with these params would take, in bytes, before it is opened: on a CPU of the
+ * process's memory, on a GPU of the GPU's. On a CPU, KV memory is touched only as positions are
+ * used. */
 typedef struct {
     uint32_t n_ctx;       /* as it would be */
-    uint64_t weights;     /* mapped from the file, shared by all sessions */
-    uint64_t tables;      /* embeddings of which only the rows of tokens are read, from the file;
-                           * not kept in memory and not in total */
+    uint64_t weights;     /* mapped from the file, or on the GPU; shared by all sessions */
+    uint64_t tables;      /* embeddings of which only the rows of tokens are read */
     uint64_t kv;          /* at n_ctx tokens */
     uint64_t activations; /* of a pass of n_batch tokens, with the logits */
-    uint64_t total;
+    uint64_t total;       /* of these, tables only if they are on the GPU */
+    bool tables_in_file;  /* their rows are read from the file, and not kept in memory */
+    bool on_gpu;
+    uint64_t gpu_memory; /* that the GPU has in all, used by others or not; 0: not known */
+    uint64_t gpu_free;   /* less what this engine has there beyond the plan's weights. A session
+                          * whose total is larger is refused */
 } glim_plan;
 GLIM_API int glim_session_plan(glim_model *model, const glim_session_params *params,
                                glim_plan *plan, glim_err *err);

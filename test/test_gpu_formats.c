@@ -119,6 +119,47 @@ static void rows(void **state) {
     assert_true(flushed <= 33); /* 32 of MXFP4, one of BF16 */
 }
 
+/* The same by the host, of a table that stays in the file: all bits, subnormal ones too. */
+static void host_rows(void **state) {
+    u32 formats = 0;
+    for (u32 type = 0; type < QUANT_TYPES; type++) {
+        const struct quant *q = quant_find(type);
+        if (!q || type == QUANT_F32) continue;
+        formats++;
+        struct table k = table_of(q, "raw", "values", q->block_len == 1 ? 64 : q->block_len);
+        const f32 scales[] = {1, 6.5f};
+        for (u32 i = 0; i < COUNT(scales); i++) {
+            struct embed_params p = {scales[i]};
+            struct op_run o;
+            run_begin(&o, test_on(state), k.rows, 1);
+            struct ref w = run_mat(&o, q->type, k.bytes, k.rows, k.cols);
+            struct ref y = prog_op(&o.prog, OP_EMBED, &w, 0, &p);
+            struct ref in = prog_op(&o.prog, OP_SCALE, &y, 0, &(struct scale_params){1});
+            o.prog.ops[0].by_host = true;
+            run_ready(&o);
+            assert_int_equal(o.x.n_launches, 1);
+            assert_null(o.model.list);
+            assert_true(exec_gpu_needs_ids(&o.x));
+            for (u32 n = k.rows; n > 0; n /= 3) {
+                for (u32 t = 0; t < n; t++)
+                    o.rows[t].id = (i32)(k.rows - 1 - t);
+                run_pass(&o, n, 1);
+                for (u32 t = 0; t < n * k.cols; t++) {
+                    u32 row = t / k.cols, col = t % k.cols;
+                    f32 want = k.values[(size_t)(k.rows - 1 - row) * k.cols + col] * scales[i];
+                    f32 got = ((const f32 *)run_row(&o, y, row))[col];
+                    if (f32_bits(got) != f32_bits(want) && !(isnan(got) && isnan(want)))
+                        fail_test("%s [%u,%u] is %a, expected %a", q->name, row, col, (f64)got,
+                                  (f64)want);
+                    check_value(&o, q, row, col, ((const f32 *)run_row(&o, in, row))[col], want);
+                }
+            }
+            run_end(&o);
+        }
+    }
+    assert_int_equal(formats, 24);
+}
+
 /* f32 tables of any width, whose rows end anywhere; and a factor. */
 static void float_rows(void **state) {
     static const u32 widths[] = {1, 31, 32, 33, 64, 2100};
@@ -284,8 +325,8 @@ static void odd_products(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        ON_EACH(rows),          ON_EACH(float_rows),   ON_EACH(products),
-        ON_EACH(int8_products), ON_EACH(odd_products),
+        ON_EACH(rows),     ON_EACH(host_rows),     ON_EACH(float_rows),
+        ON_EACH(products), ON_EACH(int8_products), ON_EACH(odd_products),
     };
     if (!rig_has_gpu()) return 0;
     return cmocka_run_group_tests_name("gpu formats", tests, open_goldens, close_goldens);

@@ -86,6 +86,7 @@ struct op {
     /* An earlier op, not yet known to be finished by all threads, writes what this one reads or
      * reads what it writes: threads meet before it. */
     bool sync;
+    bool by_host; /* of a GPU: not a kernel but the host gives the output, before the pass */
 };
 
 /* struct NAME_params and its reader, one per row. */

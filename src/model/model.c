@@ -168,9 +168,25 @@ void model_close(struct model *m) {
     arena_free(&m->arena);
 }
 
+static bool is_table(const struct model *m, const struct weight *w) {
+    for (u32 i = 0; i < m->n_tables; i++) {
+        if (m->tables[i] == w) return true;
+    }
+    return false;
+}
+
+/* What reads a table knows the ids before the pass, so that the rows can come from outside. */
+static void leave_tables(const struct model *m, struct prog *p) {
+    for (u32 i = 0; i < p->n_ops; i++) {
+        struct op *op = &p->ops[i];
+        op->by_host = op->code == OP_EMBED && is_table(m, p->vals[op->args[1].val].weight);
+    }
+}
+
 int model_build(const struct model *m, struct prog *p, bool exact, glim_err *e) {
     struct build b = {.p = p, .exact = exact};
     m->arch->build(&b, m);
     if (p->draws) block_draw(&b);
+    if (p->host_tables) leave_tables(m, p);
     return prog_plan(p, e);
 }

@@ -76,7 +76,8 @@ void model_drop_rows(const struct model *m);
 const char *model_archs(void);
 
 /* The program of the whole forward pass, planned. exact: f32 activations throughout; otherwise
- * int8 activations in front of quantised weights, and fused ops. p->draws adds choosing a token. */
+ * int8 activations in front of quantised weights, and fused ops. p->draws adds choosing a token;
+ * p->host_tables marks the ops that read the tables of model_reads_by_id. */
 int model_build(const struct model *m, struct prog *p, bool exact, glim_err *e);
 
 /* --- for architecture files --- */

@@ -69,6 +69,9 @@ int prog_plan(struct prog *p, glim_err *e) {
         p->vals[p->drawn.val].first = 0;
         p->vals[p->drawn.val].last = p->n_ops;
     }
+    for (u32 i = 0; i < p->n_ops; i++) { /* what is there before the pass */
+        if (p->ops[i].by_host) p->vals[p->ops[i].args[0].val].first = 0;
+    }
     u32 n_placed = 0;
     for (u32 i = 0; i < p->n_vals; i++) {
         struct val *v = &p->vals[i];

@@ -41,6 +41,7 @@ struct prog {
     u64 bytes;         /* of all activations, after planning */
     struct ref output; /* [R,V] logits; kept after the last op */
     bool draws;        /* tokens are chosen by the program, too: for devices that are far away */
+    bool host_tables;  /* rows of tables read by id are given by the host: they stay in the file */
     struct ref best;   /* TOP's, kept after the last op; absent where nothing is drawn */
     struct ref drawn;  /* DRAW's: memory of its own, so that the next pass can read it */
     glim_err err;      /* the first error */

@@ -163,13 +163,21 @@ static int upload_turns(struct device_model *m, struct device_weight *to, glim_e
     return rc;
 }
 
+static struct device_weight *find_weight(const struct device_model *m, const struct weight *w) {
+    struct device_weight *k = m->list;
+    while (k && k->weight != w)
+        k = k->next;
+    return k;
+}
+
+bool device_has(const struct device_model *m, const struct weight *w) {
+    return find_weight(m, w) != NULL;
+}
+
 int device_weight(struct device_model *m, const struct weight *w, bool as_turns,
                   const struct device_weight **out, glim_err *e) {
-    for (struct device_weight *k = m->list; k; k = k->next) {
-        if (k->weight != w) continue;
-        *out = k;
-        return GLIM_OK;
-    }
+    *out = find_weight(m, w);
+    if (*out) return GLIM_OK;
     const struct gpu_limits *l = &gpu_info(m->device->gpu)->limits;
     u64 most = l->binding / MAX(w->pitch, (u64)1);
     if (most == 0) {

@@ -46,6 +46,7 @@ struct device_model {
  * embeddings in radians per position; the device gets fractions of a turn in 64-bit fixed point. */
 int device_weight(struct device_model *m, const struct weight *w, bool as_turns,
                   const struct device_weight **out, glim_err *e);
+bool device_has(const struct device_model *m, const struct weight *w);
 void device_model_free(struct device_model *m);
 
 #endif

@@ -185,6 +185,7 @@ static int each_launch(struct exec_gpu *x, struct device_model *m, launch_fn *fn
         const struct op *op = &x->prog->ops[i];
         const struct device_weight *dw = NULL;
         u32 operand;
+        if (op->by_host) continue;
         const struct weight *w = matrix_of(x, op, &operand);
         if (w) {
             int rc = device_weight(m, w, false, &dw, e);
@@ -290,6 +291,7 @@ int exec_gpu_init(struct exec_gpu *x, const struct prog *p, struct device_model 
     *x = (struct exec_gpu){.prog = p, .device = m->device, .seq = seq, .drawn = -1};
     int rc = each_launch(x, m, NULL, e); /* uploads weights and counts */
     if (rc == GLIM_OK) rc = make_buffers(x, a, e);
+    if (rc == GLIM_OK) rc = gather_init(&x->gather, p, a, e);
     if (rc == GLIM_OK) rc = each_launch(x, m, begin_launch, e);
     if (rc == GLIM_OK) rc = gpu_wait(x->device->gpu, e);
     if (rc == GLIM_OK) rc = each_launch(x, m, bind_launch, e);
@@ -388,12 +390,18 @@ static u64 copy_back(struct exec_gpu *x, const struct step *s, struct gpu_pass *
     return pick_bytes(x);
 }
 
+bool exec_gpu_needs_ids(const struct exec_gpu *x) {
+    return x->gather.n_ops > 0;
+}
+
 static int submit_pass(struct exec_gpu *x, const struct step *s, bool drawn, struct gpu_pass *pass,
                        glim_err *e) {
     struct gpu *g = x->device->gpu;
+    assert(!drawn || !exec_gpu_needs_ids(x));
     u32 words = fill_step(x, s, drawn);
     int rc = gpu_write(g, &x->step, 0, x->step_words, (u64)words * 4, e);
     if (rc == GLIM_OK) rc = set_params(x, s, e);
+    if (rc == GLIM_OK) rc = gather_write(&x->gather, g, &x->memory, s, e);
     if (rc < 0) return rc;
     for (u32 i = 0; i < x->n_launches; i++) {
         const struct gpu_launch *l = &x->launches[i];

@@ -9,6 +9,7 @@
 #define RUN_EXEC_GPU_H
 
 #include "run/device.h"
+#include "run/gather.h"
 #include "run/kv.h"
 
 /* One dispatch: an op, or the part of it that one piece of its weights gives. */
@@ -42,6 +43,7 @@ struct exec_gpu {
     u32 step_size, params_size;     /* words */
     u32 t, r;                       /* of the pass that params are set for; t 0: of none */
     bool drawing;
+    struct gather gather; /* rows of tables that stay in the file */
     struct gpu_pass now, ahead;
     f32 *logits; /* [max_r, V] of the last pass */
     f32 *best;   /* of the last pass, if it drew: TOP's row */
@@ -55,6 +57,10 @@ struct exec_gpu {
 int exec_gpu_init(struct exec_gpu *x, const struct prog *p, struct device_model *m,
                   const struct kv_seq *seq, struct arena *a, glim_err *e);
 void exec_gpu_free(struct exec_gpu *x);
+
+/* Whether the ids of a pass must be known before it is begun, since the host looks up rows for it:
+ * then nothing can go on with a token that the GPU alone knows (then of exec_gpu_run). */
+bool exec_gpu_needs_ids(const struct exec_gpu *x);
 
 /* Begins the pass of a step, or goes on with it: GLIM_AGAIN while the GPU works (for about
  * budget_ns at most), GLIM_OK when the logits are there, or with s->draw what was drawn. then, if

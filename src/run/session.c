@@ -1,6 +1,7 @@
 /* Loaded models and sessions. */
 #include "run/session.h"
 #include "base/plat_cpu.h"
+#include "run/fit.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -11,10 +12,6 @@ enum { BUDGET_NS = 50 * 1000 * 1000 };
 /* After so many tokens what was read of tables by id is dropped. A row brings at most 64 KiB of its
  * file into the process (how many pages Linux maps at once), so this and a pass bound them. */
 enum { DROP_ROWS = 256 };
-
-#define GIB(bytes) ((f64)(bytes) / (1 << 30))
-
-enum { DEFAULT_CTX = 8192, DEFAULT_BATCH = 512 };
 
 int loaded_open(struct loaded *l, struct engine *g, const char *path, glim_err *e) {
     *l = (struct loaded){.engine = g, .on_device = {.device = g->device}};
@@ -34,73 +31,17 @@ void loaded_close(struct loaded *l) {
     model_close(&l->model);
 }
 
-/* Params with defaults filled in, checked. */
-static int settle(const struct loaded *l, const glim_session_params *from, glim_session_params *p,
-                  glim_err *e) {
-    *p = from ? *from : (glim_session_params){0};
-    u32 limit = l->model.hp.n_ctx;
-    if (p->n_ctx == 0) p->n_ctx = MIN(limit, (u32)DEFAULT_CTX);
-    if (p->n_ctx > limit) {
-        return fail(
-            e, GLIM_ARG,
-            "%s: a context of %u tokens is more than the model was trained for: at most %u (-c)",
-            l->model.name, p->n_ctx, limit);
-    }
-    if (p->n_batch == 0) p->n_batch = DEFAULT_BATCH;
-    p->n_batch = MIN(p->n_batch, p->n_ctx);
-    if (p->max_logits == 0) p->max_logits = 1;
-    p->max_logits = MIN(p->max_logits, p->n_batch);
-    if (p->kv < GLIM_KV_AUTO || p->kv > GLIM_KV_F32) {
-        return fail(e, GLIM_ARG, "kv is %d; must be GLIM_KV_AUTO, _F16 or _F32", p->kv);
-    }
-    if (p->kv == GLIM_KV_AUTO) p->kv = p->exact ? GLIM_KV_F32 : GLIM_KV_F16;
-    return GLIM_OK;
-}
-
 int session_plan(struct loaded *l, const glim_session_params *params, glim_plan *plan,
                  glim_err *e) {
     glim_session_params p;
-    int rc = settle(l, params, &p, e);
-    if (rc < 0) return rc;
-    struct arena a;
-    struct prog prog;
-    arena_init(&a, &l->engine->alloc);
-    prog_init(&prog, &a, p.n_batch, p.max_logits);
-    prog.draws = l->engine->device != NULL;
-    rc = model_build(&l->model, &prog, p.exact, e);
-    if (rc == GLIM_OK) {
-        *plan = (glim_plan){.n_ctx = p.n_ctx,
-                            .weights = l->model.weight_bytes - l->model.table_bytes,
-                            .tables = l->model.table_bytes,
-                            .kv = kv_bytes(&l->model, p.kv == GLIM_KV_F16, p.n_ctx, p.n_batch),
-                            .activations = prog.bytes};
-        plan->total = plan->weights + plan->kv + plan->activations;
-    }
-    arena_free(&a);
-    return rc;
-}
-
-/* Whether the GPU's memory can hold what the plan says; where it is not known, allocating tells. */
-static int fits_device(struct loaded *l, const glim_session_params *params, glim_err *e) {
-    glim_plan plan = {0};
-    if (!l->engine->device) return GLIM_OK;
-    const struct gpu_info *g = gpu_info(l->engine->device->gpu);
-    int rc = session_plan(l, params, &plan, e);
-    u64 weights = plan.weights + plan.tables, total = weights + plan.kv + plan.activations;
-    if (rc < 0 || g->memory == 0 || total <= g->memory) return rc;
-    return fail(
-        e, GLIM_NOMEM,
-        "%s needs %.1f GiB on the GPU (%.1f of weights, %.1f of cache, %.1f of activations), "
-        "which has %.1f; use --device cpu, a smaller context (-c) or model",
-        l->model.name, GIB(total), GIB(weights), GIB(plan.kv), GIB(plan.activations),
-        GIB(g->memory));
+    int rc = fit_settle(&p, l, params, e);
+    return rc < 0 ? rc : fit_plan(plan, l, &p, e);
 }
 
 static int allocate(struct session *s, const glim_session_params *p, glim_err *e) {
     struct loaded *l = s->loaded;
     struct arena *a = &s->arena;
-    prog_init(&s->prog, a, s->n_batch, s->max_logits);
-    s->prog.draws = l->engine->device != NULL;
+    fit_prog(&s->prog, l, p, a);
     int rc = model_build(&l->model, &s->prog, p->exact, e);
     if (rc == GLIM_OK && !l->engine->device) rc = exec_cpu_init(&s->exec, &s->prog, a, e);
     if (rc < 0) return rc;
@@ -127,7 +68,7 @@ static int allocate(struct session *s, const glim_session_params *p, glim_err *e
 int session_open(struct session *s, struct loaded *l, const glim_session_params *params,
                  glim_err *e) {
     glim_session_params p;
-    int rc = settle(l, params, &p, e);
+    int rc = fit_settle(&p, l, params, e);
     if (rc < 0) return rc;
     *s = (struct session){.loaded = l,
                           .n_ctx = p.n_ctx,
@@ -136,7 +77,7 @@ int session_open(struct session *s, struct loaded *l, const glim_session_params 
                           .vocab = l->model.hp.vocab,
                           .budget_ns = BUDGET_NS};
     arena_init(&s->arena, &l->engine->alloc);
-    rc = fits_device(l, params, e);
+    rc = fit_check(&p, l, e);
     if (rc == GLIM_OK) rc = allocate(s, &p, e);
     if (rc < 0) {
         session_close(s);
@@ -215,7 +156,7 @@ static void plan_draws(struct session *s) {
         return;
     }
     s->step.draw = &s->draws;
-    if (pos + 1 < s->n_ids || pos + 2 > s->n_ctx) return;
+    if (pos + 1 < s->n_ids || pos + 2 > s->n_ctx || exec_gpu_needs_ids(&s->gpu)) return;
     sample_plan(&s->sampler, pos + 2, &s->draws_next);
     kv_seq_extend(&s->kv, pos + 2);
 }
