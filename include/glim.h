@@ -88,6 +88,9 @@ typedef struct {
     glim_alloc alloc; /* fn NULL: the C library's */
     /* Path of the WebGPU library (Dawn's); NULL: libwebgpu_dawn.so where the system looks. */
     const char *gpu_library;
+    /* What a GPU's kernels use beyond what every WebGPU device has (subgroups). NULL or "all": all
+     * that it offers; "none": to compare, or where a driver gets it wrong. */
+    const char *gpu_features;
     /* Notes worth telling a person, one line each without a newline; NULL: dropped. */
     void (*log)(void *ud, const char *message);
     void *log_ud;
@@ -96,7 +99,8 @@ typedef struct {
 /* params may be NULL. On success *out is owned by the caller. */
 GLIM_API int glim_engine_open(glim_engine **out, const glim_engine_params *params, glim_err *err);
 GLIM_API void glim_engine_close(glim_engine *engine); /* NULL is fine */
-/* What computes, for people: "cpu (avx512, 2 threads)". Valid until close. */
+/* What computes, for people: "cpu (avx512, 2 threads)", "gpu (NVIDIA H200, subgroups)". Valid until
+ * close. */
 GLIM_API const char *glim_engine_device(const glim_engine *engine);
 /* The driver of a GPU, with its version; NULL on the CPU. Valid until close. */
 GLIM_API const char *glim_engine_driver(const glim_engine *engine);

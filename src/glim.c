@@ -41,8 +41,8 @@ int engine_publish(glim_engine **out, struct engine *g, glim_err *err) {
     e->engine = g;
     if (g->device) {
         const struct gpu_info *gpu = gpu_info(g->device->gpu);
-        snprintf(e->device, sizeof e->device, "gpu (%s%s)", gpu->name,
-                 gpu->software ? ", software" : "");
+        snprintf(e->device, sizeof e->device, "gpu (%s%s%s)", gpu->name,
+                 gpu->software ? ", software" : "", gpu->subgroups ? ", subgroups" : "");
     } else {
         snprintf(e->device, sizeof e->device, "cpu (%s, %u thread%s)", g->isa->name, n,
                  n == 1 ? "" : "s");

@@ -64,13 +64,17 @@ def logits_are_the_reference_ones():
 
 @test
 def bench_tells_of_the_gpu():
-    name = gpus()[0]["name"]
+    gpu = gpus()[0]
     args = ["bench", MODEL, "-p", "20", "-n", "12", "-r", "2", "--device", "gpu"]
     one = json.loads(glim(*args, "--json", code=0, quiet=True).text)
-    assert name in one["device"] and one["driver"], one
+    assert gpu["name"] in one["device"] and one["driver"], one
     assert one["submits_per_token"] == 1 and one["dispatches_per_token"] > 20, one
     assert one["bytes_per_token"] > 0 and one["roof_gb_s"] is None, one
     assert json.loads(glim(*args, "--json", code=0, quiet=True).text)["hash"] == one["hash"]
+    assert ("subgroups" in one["device"]) == gpu["subgroups"], one
+    plain = json.loads(glim(*args, "--gpu-features", "none", "--json", code=0, quiet=True).text)
+    assert "subgroups" not in plain["device"], plain
+    assert plain["dispatches_per_token"] == one["dispatches_per_token"], plain
     r = glim(*args, "--profile", code=None)
     if "timestamp" in r.said:
         raise Skip(r.said)

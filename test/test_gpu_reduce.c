@@ -211,11 +211,23 @@ static void devices_choose(void **state) {
     }
 }
 
+/* Said before anything is opened. */
+static void unknown_features_are_refused(void **state) {
+    glim_engine *engine;
+    glim_err e = {0};
+    (void)state;
+    glim_engine_params p = {.device = "cpu", .gpu_features = "some"};
+    assert_int_equal(glim_engine_open(&engine, &p, &e), GLIM_ARG);
+    assert_null(engine);
+    assert_non_null(strstr(e.msg, "'some'"));
+    assert_non_null(strstr(e.msg, "all, none"));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(by_workgroup_memory), cmocka_unit_test(by_emulated_subgroups),
         cmocka_unit_test(by_subgroups),        cmocka_unit_test(only_all_together),
-        cmocka_unit_test(devices_choose),
+        cmocka_unit_test(devices_choose),      cmocka_unit_test(unknown_features_are_refused),
     };
     return cmocka_run_group_tests_name("gpu reduce", tests, NULL, NULL);
 }

@@ -64,7 +64,7 @@ def bad_numbers_name_flag_value_and_range():
             ("--seed", "18446744073709551616", []), ("-n", "99999999999", []), ("-n", "-2", []),
             ("-c", "0", []), ("-t", "0", []), ("-t", "400", []), ("--repeat-penalty", "0", []),
             ("--isa", "mmx", ["scalar|avx2|avx512"]), ("--device", "tpu", ["auto|cpu|gpu[:N]"]),
-            ("--device", "cpu:1", []), ("--device", "gpu:x", []),
+            ("--device", "cpu:1", []), ("--gpu-features", "few", ["all|none"]), ("--device", "gpu:x", []),
             ("--isa", "", []), ("--typical-p", "2", ["from 0 to 1"]), ("--dry-base", "0", ["from 1 to 100"]),
             ("--mirostat", "1", ["none of 0|2"]), ("--logprobs", "101", ["from 0 to 100"]),
             ("--answers", "0", ["from 1 to 1000"]), ("--dry-penalty-last-n", "-2", ["from -1"]),

@@ -1,6 +1,6 @@
 /* Reductions over the THREADS of a workgroup: what kernels say. How is in reduce_workgroup.wgsl or
- * reduce_subgroup.wgsl. All threads of the workgroup come here together, lid being their index, and all
- * get the same bits. A reduction's memory alternates between two halves: there is a barrier in each one,
+ * reduce_subgroup.wgsl. All threads of the workgroup come here together, lid being their index, and those
+ * that get the same result get the same bits. A reduction's memory alternates between two halves: there is a barrier in each one,
  * so whoever writes a half knows that nobody still reads it from the time before last. */
 var<private> half: u32;
 

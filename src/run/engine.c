@@ -64,7 +64,10 @@ int engine_open(struct engine **out, const glim_engine_params *p, glim_err *e) {
     if (!p) p = &defaults;
     *out = NULL;
     const char *device = p->device ? p->device : "auto";
-    struct gpu_choice c = {.library = p->gpu_library};
+    const char *features = p->gpu_features ? p->gpu_features : "all";
+    struct gpu_choice c = {.library = p->gpu_library, .plain = strcmp(features, "none") == 0};
+    if (!c.plain && strcmp(features, "all") != 0)
+        return fail(e, GLIM_ARG, "gpu_features '%.40s' are unknown; known: all, none", features);
     if (is_gpu(device, &c.index)) return engine_open_gpu(out, p, &c, e);
     if (strcmp(device, "cpu") == 0) return open_cpu(out, p, e);
     if (strcmp(device, "auto") != 0) {

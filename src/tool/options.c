@@ -461,7 +461,8 @@ int options_engine(const struct model_options *o, glim_engine **engine, glim_err
                             .device = o->device,
                             .isa = o->isa,
                             .log = note,
-                            .gpu_library = devices_library()};
+                            .gpu_library = devices_library(),
+                            .gpu_features = o->gpu_features};
     return glim_engine_open(engine, &p, e);
 }
 

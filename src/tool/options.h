@@ -63,7 +63,7 @@ struct model_options {
     const struct picked
         *picked; /* the store's or bundle's model that it is of; NULL: just a file */
     u32 threads; /* 0: one per processor */
-    const char *device, *isa;
+    const char *device, *isa, *gpu_features;
 };
 /* clang-format off */
 #define OPTION_MODEL(o)                                                                            \
@@ -75,7 +75,9 @@ struct model_options {
     {0, "device", "auto|cpu|gpu[:N]", OPTION_WORD, &(o).device, 0, 0,                              \
      "what computes (default: auto, a real GPU if there is one)"},                                 \
     {0, "isa", "scalar|avx2|avx512", OPTION_WORD, &(o).isa, 0, 0,                                  \
-     "instructions to use (default: the best there are)"}
+     "instructions to use (default: the best there are)"},                                         \
+    {0, "gpu-features", "all|none", OPTION_WORD, &(o).gpu_features, 0, 0,                          \
+     "what a GPU's kernels use beyond what all have (all)"}
 /* clang-format on */
 #define OPTION_END                                                                                 \
     { 0, NULL, NULL, OPTION_SWITCH, NULL, 0, 0, NULL }
