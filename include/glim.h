@@ -344,8 +344,11 @@ typedef struct {
     const char *name, *id; /* of GLIM_EVENT_CALL, zero-terminated; else NULL */
 } glim_event;
 /* As glim_next, but thoughts and tool calls, in the notation of the model's family, are told apart
- * from text. What looks like a call and is none stays text, behind a note. An answer is read by
- * this function or by glim_next, not by both. Pointers are valid until the next call. */
+ * from text. What looks like a call and is none stays text, behind a note. Where tools were offered
+ * (glim_converse), a call at an answer's beginning counts without its mark, too, if it names one of
+ * them; and where a notation does not tell 3 from "3", a value has the type that its tool declares,
+ * or is a string. An answer is read by this function or by glim_next, not by both. Pointers are
+ * valid until the next call. */
 GLIM_API int glim_next_event(glim_session *session, glim_event *event);
 
 enum glim_end { GLIM_END_NONE, GLIM_END_TOKEN, GLIM_END_STOP, GLIM_END_LIMIT, GLIM_END_CONTEXT };

@@ -77,6 +77,38 @@ def other_families_keep_their_text():
     assert r.text.rstrip("\n") == words, r
 
 
+def tools(name, **arguments):
+    declared = [{"type": "function", "function": {"name": name, "parameters": {
+        "type": "object", "properties": {k: {"type": v} for k, v in arguments.items()}}}}]
+    return "--tools", tool_rig.made(name + ".json", json.dumps(declared).encode())
+
+
+@test
+def a_call_in_a_code_fence_is_one_of_an_offered_tool():
+    words = '```json\n{\n  "name": "get",\n  "arguments": {"a": 1}\n}\n```'
+    model = saying("fence.gguf", words)
+    r = ask(model, *tools("get", a="integer"), "--json")
+    said = json.loads(r.text)
+    assert said["text"] == "" and said["notes"] == [], r
+    assert [(c["name"], c["arguments"]) for c in said["tool_calls"]] == [("get", {"a": 1})], r
+    for offered in (), tools("other"):
+        r = ask(model, *offered)
+        assert r.text.rstrip("\n") == words and "malformed" not in r.said, r
+
+
+@test
+def values_between_tags_have_the_types_of_their_tool():
+    template = b"{# <tool_call><function=f><parameter=a> #}" + TEMPLATE[TEMPLATE.index(b"#}") + 2:]
+    words = ("<tool_call>\n<function=get>\n" + "".join(f"<parameter={k}>\n3\n</parameter>\n" for k in "abc")
+             + "</function>\n</tool_call>")
+    model = saying("tags.gguf", words, template)
+    for offered, want in [(tools("get", a="integer", b="string"), {"a": 3, "b": "3", "c": "3"}),
+                          (tools("get2", a="integer"), {"a": "3", "b": "3", "c": "3"}), ((), {"a": "3", "b": "3", "c": "3"})]:
+        r = ask(model, *offered, "--json")
+        call, = json.loads(r.text)["tool_calls"]
+        assert call["name"] == "get" and call["arguments"] == want, (offered, r)
+
+
 @test
 def control_tokens_are_marks():
     gemma = b"{# <|tool_call>call:f{} #}" + TEMPLATE[TEMPLATE.index(b"#}") + 2:]
