@@ -29,6 +29,12 @@ struct stream_sample {
 #define D_CALL "<｜tool▁call▁begin｜>"
 #define D_END "<｜tool▁call▁end｜>"
 #define D_SEP "<｜tool▁sep｜>"
+#define H_START CTRL("<|start|>")
+#define H_CHAN CTRL("<|channel|>")
+#define H_MSG CTRL("<|message|>")
+#define H_END CTRL("<|end|>")
+#define H_CALL CTRL("<|call|>")
+#define H_RETURN CTRL("<|return|>")
 #define DEEP_LESS "[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[["
 #define DEEP DEEP_LESS "["
 #define BAD "note a malformed tool call was kept as text: "
@@ -555,6 +561,39 @@ static const struct stream_sample stream_samples[] = {
     {"command response", STREAM_COMMAND, 0, 0, CTRL("<|START_RESPONSE|>") "Hi." CTRL("<|END_RESPONSE|>"), "text Hi.\nstop"},
     {"nemotron", STREAM_NEMOTRON, 0, 0, "<TOOLCALL>[{\"name\": \"f\", \"arguments\": {}}]</TOOLCALL>",
      "call f call00001\nargs {}\nend\nstop"},
+
+    /* ---- gpt-oss ---- */
+    {"harmony", STREAM_HARMONY, 0, 0,
+     H_CHAN "analysis" H_MSG "Hm.\n" H_END H_START "assistant" H_CHAN "final" H_MSG "Yes.\n" H_RETURN,
+     "thought Hm.\ntext Yes.\v\nstop"},
+    {"harmony call", STREAM_HARMONY, 0, 0,
+     H_CHAN "analysis" H_MSG "Hm." H_END H_START "assistant" H_CHAN "commentary to=functions.get.it " CTRL("<|constrain|>")
+     "json" H_MSG "{\"a\": \"<|call|>\"}" H_CALL,
+     "thought Hm.\ncall get.it call00001\nargs {\"a\":\"<|call|>\"}\nend\nstop"},
+    {"harmony call first", STREAM_HARMONY, 0, 0, " to=functions.f" H_CHAN "commentary json" H_MSG "{}" H_CALL,
+     "call f call00001\nargs {}\nend\nstop"},
+    {"harmony preamble", STREAM_HARMONY, 0, 0,
+     H_CHAN "commentary" H_MSG "I look." H_END H_START "assistant to=browser.search" H_CHAN "commentary" H_MSG "{\"q\": 1}" H_CALL,
+     "text I look.\ncall browser.search call00001\nargs {\"q\":1}\nend\nstop"},
+    {"harmony code", STREAM_HARMONY, 0, 0, H_CHAN "analysis to=python code" H_MSG "print(1)" H_CALL,
+     BAD "its arguments are no object\ntext <|channel|>analysis to=python code<|message|>print(1)<|call|>\nstop"},
+    {"harmony other channel", STREAM_HARMONY, 0, 0, H_CHAN "musing" H_MSG "a" H_END,
+     "note a message of no channel that is known was taken for text\ntext a\nstop"},
+    {"harmony no head", STREAM_HARMONY, 0, 0, " to the end", "text  to the end\nstop"},
+    {"harmony opened by the prompt", STREAM_HARMONY, STREAM_THOUGHT, 0,
+     "Hm." H_END H_START "assistant" H_CHAN "final" H_MSG "Yes.", "thought Hm.\ntext Yes.\nstop"},
+    {"harmony thought not closed", STREAM_HARMONY, 0, 0,
+     H_CHAN "analysis" H_MSG "Hm." H_START "assistant" H_CHAN "final" H_MSG "Yes.", "thought Hm.\ntext Yes.\nstop"},
+    {"harmony cut in a head", STREAM_HARMONY, 0, 0, H_CHAN "analysis" H_MSG "a" H_END H_START "assistant" H_CHAN "fin",
+     "thought a\nnote the answer ends within a message's head\ntext <|start|>assistant<|channel|>fin\nstop"},
+    {"harmony head without end", STREAM_HARMONY, 0, 0, H_CHAN "final\nYes", "note a message's head did not end\n"
+     "text <|channel|>final\vYes\nstop"},
+    {"harmony empty message", STREAM_HARMONY, 0, 0, H_CHAN "final" H_END "a",
+     "note a message ended before it began\ntext <|channel|>finala\nstop"},
+    {"harmony cut in a call", STREAM_HARMONY, 0, 0, " to=functions.f" H_CHAN "commentary" H_MSG "{\"a\": 1",
+     "call f call00001\nargs {\"a\":\ndrop\n" BAD "the answer ends within it\n"
+     "text  to=functions.f<|channel|>commentary<|message|>{\"a\": 1\nstop"},
+    {"harmony spelled", STREAM_HARMONY, 0, ~0u, "<|channel|>final<|message|>a <|end|>", "text a \nstop"},
 };
 /* clang-format on */
 

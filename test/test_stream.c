@@ -235,6 +235,12 @@ static void test_family(void **state) {
     assert_false(stream_opens_thought(STREAM_GEMMA4, text_of("<|channel>thought\n<channel|>")));
     assert_false(stream_opens_thought(STREAM_GEMMA4, text_of("a thought")));
     assert_false(stream_opens_thought(STREAM_GEMMA4, text_of("")));
+    assert_true(
+        stream_opens_thought(STREAM_HARMONY, text_of("assistant<|channel|>analysis<|message|>")));
+    assert_false(
+        stream_opens_thought(STREAM_HARMONY, text_of("assistant<|channel|>final<|message|>")));
+    assert_false(stream_opens_thought(STREAM_HARMONY, text_of("<|start|>assistant")));
+    assert_false(stream_opens_thought(STREAM_HARMONY, text_of("<|message|>")));
 }
 
 int main(void) {

@@ -52,6 +52,7 @@ static const struct {
     {"glm-4-moe", STREAM_GLM, TWO, "<tool_call>"},
     {"glm-4.6", STREAM_GLM, TWO, "<tool_call>"},
     {"glm-4.7-flash", STREAM_GLM, TWO, "<tool_call>"},
+    {"gpt-oss", STREAM_HARMONY, ONE, "<|start|>assistant to="},
     {"granite-3.1", STREAM_GRANITE, NO_CALLS, ""},
     {"granite-3.3", STREAM_GRANITE, NO_CALLS, ""},
     {"granite-4.0", STREAM_HERMES, TWO, "<tool_call>"},

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MODE_BASE, MODE_CHANNEL, MODE_CALL };
+enum { MODE_BASE, MODE_CHANNEL, MODE_HEAD, MODE_CALL };
 enum { CLOSE_STRAY, CLOSE_ABSORB, CLOSE_TEXT };
 
 void stream_open(struct stream *s, enum stream_family family, u32 spelled,
@@ -37,7 +37,8 @@ void stream_reset(struct stream *s, u32 flags) {
     struct stream_call *c = &s->call;
     struct stream_text *texts[] = {&s->raw, &c->args, &c->name, &c->id, &c->word};
     s->flags = flags;
-    s->mode = MODE_BASE;
+    /* The prompt has begun a message, most of whose head is the answer's first text. */
+    s->mode = s->family == STREAM_HARMONY && !(flags & STREAM_THOUGHT) ? MODE_HEAD : MODE_BASE;
     s->thinking = s->skip_space = s->thought_seen = (flags & STREAM_THOUGHT) != 0;
     s->lead = true;
     s->channel = s->ending = s->ended = s->stopped = s->raw_spent = s->list_failed = false;
@@ -119,6 +120,8 @@ static void base_note(struct stream *s, const char *what) {
 }
 
 static void unit_byte(struct stream *s, char c);
+static void head_begin(struct stream *s, struct str mark);
+static void head_done(struct stream *s, struct str mark);
 
 /* A byte of text or thought. */
 static void base_byte(struct stream *s, char c) {
@@ -238,6 +241,17 @@ static void base_mark(struct stream *s, enum stream_mark_kind kind, struct str t
         s->mode = MODE_CHANNEL;
         s->call.word.n = 0;
         return;
+    case MARK_HEAD:
+    case MARK_BODY:
+        head_begin(s, text);
+        if (kind == MARK_BODY) head_done(s, text);
+        return;
+    case MARK_BODY_END:
+        if (s->close_is == CLOSE_TEXT) base_text(s, text);
+        s->close_is = CLOSE_STRAY;
+        if (s->thinking) thought_close(s);
+        s->skip_space = true;
+        return;
     case MARK_WRAP:
         if (s->thought_seen && !s->thinking) {
             s->skip_space = true;
@@ -281,6 +295,72 @@ static void channel_byte(struct stream *s, char c) {
         channel_enter(s, false, false);
         base_byte(s, c);
     }
+}
+
+/* ---- Messages with heads, in gpt-oss's notation ---------------------------------------------- */
+
+static void head_begin(struct stream *s, struct str mark) {
+    s->raw.n = s->call.word.n = 0;
+    s->n_space = 0;
+    s->mode = MODE_HEAD;
+    stream_text_put(&s->raw, mark.p, mark.n);
+    stream_text_put(&s->call.word, (char[]){HEAD_MARK}, 1);
+}
+
+/* It is none, or nothing follows it: text, as it came. */
+static void head_failed(struct stream *s, const char *what) {
+    s->mode = MODE_BASE;
+    if (*what) base_note(s, what);
+    base_text(s, (struct str){s->raw.p, s->raw.n});
+    s->raw.n = 0;
+}
+
+/* <|message|>: what follows is a thought, text for the user, or a call's arguments. */
+static void head_done(struct stream *s, struct str mark) {
+    char name[HEAD_BYTES];
+    struct str function;
+    enum head_kind kind = head_read((struct str){s->call.word.p, s->call.word.n}, &function);
+    s->mode = MODE_BASE;
+    s->thinking = false;
+    if (kind == HEAD_CALL) {
+        memcpy(name, function.p, function.n);
+        stream_text_put(&s->raw, mark.p, mark.n);
+        s->mode = MODE_CALL;
+        s->close_is = CLOSE_STRAY;
+        call_enter_named(s, (struct str){name, function.n});
+        return;
+    }
+    if (kind == HEAD_THOUGHT) {
+        thought_begin(s);
+        return;
+    }
+    s->lead = s->skip_space = true;
+    if (kind == HEAD_ODD) base_note(s, "a message of no channel that is known was taken for text");
+}
+
+static void head_mark(struct stream *s, enum stream_mark_kind kind, struct str text, bool control) {
+    if (kind == MARK_BODY) {
+        head_done(s, text);
+        return;
+    }
+    if (kind == MARK_HEAD && s->raw.n < HEAD_BYTES - STREAM_MARK_BYTES) {
+        stream_text_put(&s->raw, text.p, text.n);
+        stream_text_put(&s->call.word, (char[]){HEAD_MARK}, 1);
+        return;
+    }
+    head_failed(s, "a message ended before it began");
+    base_mark(s, kind, text, control);
+}
+
+static void head_byte(struct stream *s, char c) {
+    static const char to[] = " to=";
+    size_t n = s->raw.n;
+    bool marked = s->call.word.n && memchr(s->call.word.p, HEAD_MARK, s->call.word.n);
+    stream_text_put(&s->raw, &c, 1);
+    stream_text_put(&s->call.word, &c, 1);
+    bool begins = marked || n >= strlen(to) || c == to[n];
+    if (!begins || c == '\n' || s->raw.n > HEAD_BYTES - STREAM_MARK_BYTES)
+        head_failed(s, marked ? "a message's head did not end" : "");
 }
 
 /* ---- Calls ----------------------------------------------------------------------------------- */
@@ -329,6 +409,7 @@ static void call_unit_byte(struct stream *s, char c) {
 static void call_unit_mark(struct stream *s, const struct stream_mark *mark, bool control) {
     struct str text = {mark->text, strlen(mark->text)};
     enum stream_mark_kind kind = (enum stream_mark_kind)mark->kind;
+    if (kind == MARK_BODY_END) kind = MARK_CALL_END;
     bool own = kind == MARK_QUOTE || kind == MARK_ARGS || kind == MARK_CALL_ID ||
                kind == MARK_FUNCTION || (kind == MARK_CALL && call_in_list(s));
     bool inside = call_in_string(s) && (own || !control);
@@ -354,6 +435,8 @@ static void unit_byte(struct stream *s, char c) {
         call_unit_byte(s, c);
     else if (s->mode == MODE_CHANNEL)
         channel_byte(s, c);
+    else if (s->mode == MODE_HEAD)
+        head_byte(s, c);
     else
         base_byte(s, c);
 }
@@ -363,6 +446,10 @@ static void unit_mark(struct stream *s, const struct stream_mark *mark, bool con
     enum stream_mark_kind kind = (enum stream_mark_kind)mark->kind;
     if (s->mode == MODE_CALL) {
         call_unit_mark(s, mark, control);
+        return;
+    }
+    if (s->mode == MODE_HEAD) {
+        head_mark(s, kind, text, control);
         return;
     }
     if (s->mode == MODE_CHANNEL) channel_enter(s, false, s->call.word.n == 0);
@@ -385,6 +472,8 @@ static void unit_end(struct stream *s) {
             call_left(s);
     }
     if (s->mode == MODE_CHANNEL) channel_enter(s, false, s->call.word.n == 0);
+    if (s->mode == MODE_HEAD)
+        head_failed(s, s->raw.n ? "the answer ends within a message's head" : "");
     if (!s->thinking) put_space(s);
     if (s->thinking && !s->lead) base_note(s, "the thought did not end");
     stream_queue(s, GLIM_EVENT_STOP, FROM_NOWHERE, 0, 0);

@@ -123,6 +123,15 @@ void stream_end(struct stream *s);
  * call or a mark. */
 bool stream_in_thought(const struct stream *s);
 
+/* ---- Between stream.c and stream_head.c ------------------------------------------------------ */
+
+/* HEAD_MARK stands for <|start|>, <|channel|>, <|constrain|> in what is kept of a message's head.
+ */
+enum { HEAD_MARK = 1, HEAD_BYTES = 256 };
+enum head_kind { HEAD_TEXT, HEAD_THOUGHT, HEAD_CALL, HEAD_ODD };
+/* function: of HEAD_CALL, shorter than HEAD_BYTES. */
+enum head_kind head_read(struct str head, struct str *function);
+
 /* ---- Between stream.c and stream_call.c ------------------------------------------------------ */
 
 enum call_step {
@@ -147,6 +156,8 @@ void call_drained(struct stream *s);
 bool call_in_string(const struct stream *s);
 /* Between the calls of a list that has marks. */
 bool call_in_list(const struct stream *s);
+/* A call of this function begins, of which the arguments are still to come. */
+void call_enter_named(struct stream *s, struct str name);
 void call_free(struct stream *s);
 
 enum stream_buffer { FROM_NOWHERE, FROM_OUT, FROM_RAW, FROM_ARGS, FROM_NOTE };

@@ -88,3 +88,9 @@ enum call_step call_mistral_mark(struct stream *s, enum stream_mark_kind kind) {
     c->state = kind == MARK_CALL_ID ? IN_ID : AT_ARGS;
     return CALL_MORE;
 }
+
+void call_enter_named(struct stream *s, struct str name) {
+    call_enter(s, MARK_CALL);
+    call_set(&s->call.name, name);
+    s->call.state = AT_ARGS;
+}

@@ -100,6 +100,14 @@ const struct stream_style stream_styles[STREAM_FAMILIES] = {
                          .mark = {{"<TOOLCALL>", MARK_CALL, true},
                                   {"</TOOLCALL>", MARK_CALL_END, true},
                                   THINK}},
+    [STREAM_HARMONY] = {.name = "harmony",
+                        .mark = {{"<|start|>", MARK_HEAD, false},
+                                 {"<|channel|>", MARK_HEAD, false},
+                                 {"<|constrain|>", MARK_HEAD, false},
+                                 {"<|message|>", MARK_BODY, false},
+                                 {"<|end|>", MARK_BODY_END, false},
+                                 {"<|call|>", MARK_BODY_END, false},
+                                 {"<|return|>", MARK_BODY_END, false}}},
 };
 
 static bool family_says(struct str s, const char *word) {
@@ -128,6 +136,7 @@ enum stream_family stream_family_of(struct str template, struct str architecture
         {"<parameter=", STREAM_QWEN_XML},
         {"<｜tool▁calls▁begin｜>", STREAM_DEEPSEEK},
         {"<|tool_calls_section_begin|>", STREAM_KIMI},
+        {"<|channel|>analysis<|message|>", STREAM_HARMONY},
         {"<|START_ACTION|>", STREAM_COMMAND},
         {"<TOOLCALL>", STREAM_NEMOTRON},
         {"<|/tool|>", STREAM_PHI},
@@ -152,12 +161,16 @@ bool stream_opens_thought(enum stream_family family, struct str tail) {
     while (tail.n && strchr(" \t\r\n", tail.p[tail.n - 1]) && tail.p[tail.n - 1])
         tail.n--;
     for (u32 i = 0; i < STREAM_MARKS && mark[i].text; i++) {
-        bool channel = mark[i].kind == MARK_CHANNEL;
-        const char *behind = channel ? "thought" : "";
-        size_t n = strlen(mark[i].text), m = strlen(behind);
-        if (mark[i].kind != MARK_THINK && !channel) continue;
-        if (tail.n < n + m || memcmp(tail.p + tail.n - m, behind, m) != 0) continue;
-        if (memcmp(tail.p + tail.n - m - n, mark[i].text, n) == 0) return true;
+        bool channel = mark[i].kind == MARK_CHANNEL, body = mark[i].kind == MARK_BODY;
+        struct str before = {"analysis", body ? 8 : 0}, behind = {"thought", channel ? 7 : 0};
+        struct str parts[] = {behind, {mark[i].text, strlen(mark[i].text)}, before};
+        size_t at = tail.n, k = 0;
+        if (mark[i].kind != MARK_THINK && !channel && !body) continue;
+        for (; k < COUNT(parts) && at >= parts[k].n; k++) {
+            at -= parts[k].n;
+            if (memcmp(tail.p + at, parts[k].p, parts[k].n) != 0) break;
+        }
+        if (k == COUNT(parts)) return true;
     }
     return false;
 }

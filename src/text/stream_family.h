@@ -22,6 +22,8 @@ enum stream_family {
     STREAM_PHI,      /* <|tool_call|>[{..}]<|/tool_call|>, and functools[{..}] */
     STREAM_COMMAND,  /* <|START_ACTION|>[{"tool_name": "f", "parameters": {}}]<|END_ACTION|> */
     STREAM_NEMOTRON, /* <TOOLCALL>[{..}]</TOOLCALL> */
+    STREAM_HARMONY, /* messages: <|start|>assistant to=functions.f<|channel|>commentary<|message|>{}
+                     */
     STREAM_FAMILIES
 };
 
@@ -41,6 +43,9 @@ enum stream_mark_kind {
     MARK_FUNCTION,  /* begins what stands within a call, whose own mark models forget */
     MARK_ASIDE,     /* where models put calls that belong elsewhere; else it is text */
     MARK_ASIDE_END, /* and its end */
+    MARK_HEAD,      /* begins what is said of a message: its channel, whom it is to */
+    MARK_BODY,      /* begins the message, */
+    MARK_BODY_END,  /* and ends it */
 };
 
 enum { STREAM_MARKS = 8, STREAM_MARK_BYTES = 32 };
