@@ -62,14 +62,6 @@ static inline void rig_close_devices(void) {
         rig_devices[i] = NULL;
     }
 }
-/* Whether there is a GPU; otherwise says so in the way of tests. */
-static inline bool rig_has_gpu(void) {
-    struct gpu_info info;
-    glim_err e = {0};
-    if (gpu_list(GPU_LIBRARY, &info, 1, &e) >= 1) return true;
-    printf("1..0 # SKIP %s\n", *e.msg ? e.msg : "no GPU");
-    return false;
-}
 
 /* ---- A program of a few ops ------------------------------------------------------------------ */
 

@@ -5,10 +5,20 @@
 
 #include "gpu/gpu.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #ifdef CMOCKA_H_ /* headers are compiled alone too */
 #define GPU_LIBRARY "deps/libwebgpu_dawn.so"
+
+/* Whether there is a GPU; otherwise says so in the way of tests. */
+static inline bool rig_has_gpu(void) {
+    struct gpu_info info;
+    glim_err e = {0};
+    if (gpu_list(GPU_LIBRARY, &info, 1, &e) >= 1) return true;
+    printf("1..0 # SKIP %s\n", *e.msg ? e.msg : "no GPU");
+    return false;
+}
 
 /* Opens a GPU; skip() if there is none. c may be NULL. */
 static inline struct gpu *rig_gpu(const struct gpu_choice *c) {

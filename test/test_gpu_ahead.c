@@ -1,31 +1,8 @@
 /* Sessions whose tokens are drawn on a GPU, and passes that are begun before their token is known
  * here: always the tokens that one gets with all logits. */
-#include "golden_rig.h"
+#include "gpu_golden_rig.h"
 
 #include "draw_rig.h"
-#include "gpu_rig.h"
-#include "run/engine.h"
-
-static f64 tolerance(const void *name) {
-    (void)name;
-    return 1e-3;
-}
-
-static const struct gpu_choice *choice;
-
-static int open_engine(glim_engine **out, u32 threads, const char *isa, glim_err *e) {
-    struct gpu_choice c = *choice;
-    struct engine *g;
-    (void)threads;
-    (void)isa;
-    c.library = GPU_LIBRARY;
-    int rc = engine_open_gpu(&g, NULL, &c, e);
-    return rc < 0 ? rc : engine_publish(out, g, e);
-}
-
-const struct golden_on golden_on = {tolerance, open_engine, 1};
-
-static const struct gpu_choice as_it_is, floor_only = {.floor = true};
 
 enum { N_ANSWER = 40 };
 
@@ -145,20 +122,6 @@ static void other_ways(void **state) {
     golden_close(&g);
 }
 
-static int use_device(void **state) {
-    (void)state;
-    choice = &as_it_is;
-    return 0;
-}
-static int use_floor(void **state) {
-    (void)state;
-    choice = &floor_only;
-    return 0;
-}
-
-#define T(test, setup, name)                                                                       \
-    { #test " " name " " #setup, test, setup, NULL, (void *)(uintptr_t)name }
-
 int main(void) {
     const struct CMUnitTest tests[] = {
         T(session_draws, use_device, "llama"), T(session_draws, use_device, "gemma4-e2b"),
@@ -166,11 +129,6 @@ int main(void) {
         T(other_ways, use_floor, "gemma3"),    T(other_ways, use_device, "gemma4-moe"),
         T(other_ways, use_device, "lfm2moe"),
     };
-    struct gpu_info info;
-    glim_err e = {0};
-    if (gpu_list(GPU_LIBRARY, &info, 1, &e) < 1) {
-        printf("1..0 # SKIP %s\n", *e.msg ? e.msg : "no GPU");
-        return 0;
-    }
+    if (!rig_has_gpu()) return 0;
     return cmocka_run_group_tests_name("gpu ahead", tests, NULL, NULL);
 }

@@ -5,9 +5,11 @@
  * with the prompt; no adapter. In other programs: dispatches beyond a dimension (test_gpu.c,
  * test_gpu_large.c), the floor's limits for every kernel (test_gpu_kernels.c), matrices in pieces,
  * operands that are one value or overlapping slices, passes without wanted rows, numbers beyond
- * half precision (test_gpu_ops.c, test_gpu_cache.c, test_gpu_formats.c). Without a test, since it
- * cannot happen: lane sizes and subgroup uniformity (no kernel uses subgroups: all compile on a
- * device without the feature), f16 and f32 mixed in a kernel (none uses f16), a buffer bound twice
+ * half precision (test_gpu_ops.c, test_gpu_cache.c, test_gpu_formats.c), lane sizes from 4 to 128
+ * (test_gpu_reduce.c, test_gpu_ops.c), subgroup uniformity (all kernels compile with and without
+ * subgroups, test_gpu_kernels.c), passes that are begun before their token is known
+ * (test_gpu_ahead.c), loading a file larger than what it may take (test_gpu_memory.c). Without a
+ * test, since it cannot happen: f16 and f32 mixed in a kernel (none uses f16), a buffer bound twice
  * (all activations are one binding, weights are only read), matrices of no rows (refused when a
  * model is loaded). A browser's own differences belong to the browser's tests. */
 #include "gpu_ops_rig.h"

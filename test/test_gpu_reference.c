@@ -15,10 +15,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {BOTH(&references[0]), BOTH(&references[1])};
     struct gpu_info info;
     glim_err e = {0};
-    if (gpu_list(GPU_LIBRARY, &info, 1, &e) < 1) {
-        printf("1..0 # SKIP %s\n", *e.msg ? e.msg : "no GPU");
-        return 0;
-    }
-    if (!info.software) reference_on.longest = UINT32_MAX;
+    if (!rig_has_gpu()) return 0;
+    if (gpu_list(GPU_LIBRARY, &info, 1, &e) == 1 && !info.software)
+        reference_on.longest = UINT32_MAX;
     return cmocka_run_group_tests_name("gpu reference", tests, NULL, NULL);
 }

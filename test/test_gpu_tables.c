@@ -1,36 +1,13 @@
 /* Tables of which only tokens' rows are read, in the file while a GPU computes: the oracle's values
  * for every way of cutting a text; the same bits as with the tables on the GPU, in both arithmetics
  * and several formats; what the plan says, where tables go by themselves, and what is refused. */
-#include "golden_rig.h"
+#include "gpu_golden_rig.h"
 
 #include "edit_gguf.h"
-#include "gpu_rig.h"
 #include "run/session.h"
 
 #define E2B   "test/data/gemma4-e2b.gguf"
 #define TABLE "per_layer_token_embd.weight"
-
-static f64 tolerance(const void *name) {
-    (void)name;
-    return 1e-3;
-}
-
-static const struct gpu_choice as_it_is;
-static const struct gpu_choice tiny = {
-    .floor = true, .at_most = {.groups_per_dimension = 3, .staging = 64, .binding = 1 << 20}};
-static const struct gpu_choice *choice = &as_it_is;
-
-static int open_engine(glim_engine **out, u32 threads, const char *isa, glim_err *e) {
-    struct gpu_choice c = *choice;
-    struct engine *g;
-    (void)threads;
-    (void)isa;
-    c.library = GPU_LIBRARY;
-    int rc = engine_open_gpu(&g, NULL, &c, e);
-    return rc < 0 ? rc : engine_publish(out, g, e);
-}
-
-const struct golden_on golden_on = {tolerance, open_engine, 1};
 
 static int in_file(void **state) {
     (void)state;
@@ -304,8 +281,6 @@ static void wrong_places_are_refused(void **state) {
     setup_close(&u);
 }
 
-#define T(test, setup, name)                                                                       \
-    { #test " " name " " #setup, test, setup, NULL, (void *)(uintptr_t)name }
 #define ALL_TESTS(name)                                                                            \
     T(test_exact_in_any_chunks, in_file, name), T(test_greedy, in_file, name),                     \
         T(test_rewind, in_file, name), T(test_last_row_only, in_file, name),                       \
@@ -323,11 +298,6 @@ int main(void) {
         cmocka_unit_test(sessions_share),
         cmocka_unit_test(wrong_places_are_refused),
     };
-    struct gpu_info info;
-    glim_err e = {0};
-    if (gpu_list(GPU_LIBRARY, &info, 1, &e) < 1) {
-        printf("1..0 # SKIP %s\n", *e.msg ? e.msg : "no GPU");
-        return 0;
-    }
+    if (!rig_has_gpu()) return 0;
     return cmocka_run_group_tests_name("gpu tables", tests, NULL, NULL);
 }
