@@ -123,8 +123,19 @@ typedef struct {
     uint32_t n_ctx_train;     /* the longest sequence the model was trained for */
     uint64_t weight_bytes;    /* of the tensors that are used */
     uint64_t bytes_per_token; /* weight bytes that decoding one token reads */
+    bool has_template;        /* the file brings a chat template */
 } glim_model_info;
 GLIM_API void glim_model_get_info(const glim_model *model, glim_model_info *info);
+
+enum glim_template {
+    GLIM_TEMPLATE_JINJA, /* as in model files */
+    GLIM_TEMPLATE_GO     /* as in Ollama's store, with its functions and variables */
+};
+/* Has turns written by this template (copied) whether or not the file brings one, and answers read
+ * by the marks that it mentions; for sessions that are opened afterwards. GLIM_FORMAT,
+ * GLIM_UNSUPPORTED: it cannot be used, with its line; nothing has changed. */
+GLIM_API int glim_model_set_template(glim_model *model, enum glim_template language,
+                                     const char *text, size_t len, glim_err *err);
 
 /* ---- Tokens ---------------------------------------------------------------------------------- */
 

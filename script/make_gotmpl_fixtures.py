@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 """Writes test/data/gotmpl.json: what Ollama makes of its templates.
 
-    python3 script/make_gotmpl_fixtures.py [FOLDER [SOURCE]]
+    python3 script/make_gotmpl_fixtures.py [FOLDER SOURCE [hash]]
 
 Renders the templates that the file has already, and those in FOLDER/*.gotmpl, which are added with
 SOURCE as where they come from, under the conversations of gotmpl_cases.py; and its snippets of the
-language. Needs Go, and the module github.com/ollama/ollama in the version below. What is longer
-than some bytes is kept as its SHA-256.
+language. With "hash", for templates of models whose licence does not allow copies, only the SHA-256
+is kept of each; the test then looks for it in models/templates/, and so does this script, which
+leaves as it is what it does not find. Needs Go, and the module github.com/ollama/ollama in the
+version below. Renderings that are longer than some bytes are kept as their SHA-256.
 """
 import hashlib
 import json
@@ -39,12 +41,25 @@ def oracle(cases):
 def short(result):
     text = result.get("text")
     if text is not None and len(text.encode()) > LONG:
-        return {"sha256": hashlib.sha256(text.encode()).hexdigest()}
+        return {"sha256": sha(text)}
     if "error" in result:
         return {"error": result["error"][:60]}
     if "load" in result:
         return {"load": result["load"][:60]}
     return result
+
+
+def sha(text):
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def text_of(t):
+    """A template's text, or None where only its hash is here."""
+    if "text" in t:
+        return t["text"]
+    path = Path("models/templates") / (t["name"] + ".gotmpl")
+    text = path.read_bytes().decode() if path.exists() else None
+    return text if text is not None and sha(text) == t["sha256"] else None
 
 
 def snippet(entry):
@@ -54,18 +69,19 @@ def snippet(entry):
 
 def main():
     kept = json.loads(OUT.read_text())["templates"] if OUT.exists() else []
-    templates = {t["name"]: {k: t[k] for k in ("name", "source", "text")} for t in kept}
-    if len(sys.argv) > 1:
-        for path in sorted(Path(sys.argv[1]).glob("*.gotmpl")):
-            text = path.read_bytes().decode()
-            if any(t["text"] == text for t in templates.values()):
-                continue
-            source = sys.argv[2] if len(sys.argv) > 2 else "unknown"
-            templates[path.stem] = {"name": path.stem, "source": source, "text": text}
-    entries = list(templates.values())
+    texts = {t["name"]: text_of(t) for t in kept}
+    entries = list(kept)
+    for path in sorted(Path(sys.argv[1]).glob("*.gotmpl")) if len(sys.argv) > 1 else []:
+        text = path.read_bytes().decode()
+        if text in texts.values():
+            continue
+        texts[path.stem] = text
+        entry = {"name": path.stem, "source": sys.argv[2]}
+        entries.append({**entry, "sha256": sha(text)} if sys.argv[3:] else {**entry, "text": text})
+    here = [t for t in entries if texts[t["name"]] is not None]
     snippets = [snippet(s) for s in SNIPPETS]
-    made = oracle({"talks": TALKS, "templates": [t["text"] for t in entries], "snippets": snippets, "data": DATA})
-    for t, cases in zip(entries, made["templates"]):
+    made = oracle({"talks": TALKS, "templates": [texts[t["name"]] for t in here], "snippets": snippets, "data": DATA})
+    for t, cases in zip(here, made["templates"]):
         t["cases"] = [short(c) for c in cases]
     for s, r in zip(snippets, made["snippets"]):
         s.update(short(r))

@@ -18,6 +18,7 @@ struct glim_model {
     struct vocab *vocab;       /* NULL: vocab_err says why; only text functions need it */
     struct chat *chat;         /* NULL: chat_err says why; only glim_chat needs it */
     enum stream_family family; /* how its answers mark thoughts and calls */
+    bool has_template;         /* the file's */
     bool noted, noted_tools;   /* what chat is, and that it has no place for tools, was told */
     glim_err vocab_err, chat_err;
     struct sample_meta sampling;
@@ -77,11 +78,18 @@ const char *glim_engine_driver(const glim_engine *engine) {
 
 /* ---- Model ----------------------------------------------------------------------------------- */
 
+static void set_family(glim_model *m, struct str template) {
+    const char *arch = m->loaded.model.arch->name;
+    m->family = stream_family_of(template, (struct str){arch, strlen(arch)});
+}
+
 /* The vocabulary and the chat format, or the reasons why there are none: a model without them still
  * gives logits. Only running out of memory is an error here. */
 static int open_text(glim_model *m, glim_err *err) {
     const struct model *model = &m->loaded.model;
+    struct str template = {"", 0};
     arena_init(&m->arena, m->alloc);
+    m->has_template = gguf_str(&model->gguf, "tokenizer.chat_template", &template, NULL) == GLIM_OK;
     int rc = vocab_open(&m->vocab, &model->gguf, &m->arena, &m->vocab_err);
     if (rc == GLIM_OK && m->vocab->n > model->hp.vocab) {
         rc = fail(&m->vocab_err, GLIM_FORMAT,
@@ -92,10 +100,7 @@ static int open_text(glim_model *m, glim_err *err) {
         m->vocab = NULL;
         return rc == GLIM_NOMEM ? fail(err, rc, "%s", m->vocab_err.msg) : GLIM_OK;
     }
-    struct str template = {"", 0};
-    gguf_str(&model->gguf, "tokenizer.chat_template", &template, NULL);
-    m->family =
-        stream_family_of(template, (struct str){model->arch->name, strlen(model->arch->name)});
+    set_family(m, template);
     rc = chat_open(&m->chat, &model->gguf, m->vocab, &m->arena, &m->chat_err);
     if (rc < 0) m->chat = NULL;
     return rc == GLIM_NOMEM ? fail(err, rc, "%s", m->chat_err.msg) : GLIM_OK;
@@ -150,7 +155,29 @@ void glim_model_get_info(const glim_model *model, glim_model_info *info) {
                               .n_vocab = m->hp.vocab,
                               .n_ctx_train = m->hp.n_ctx,
                               .weight_bytes = m->weight_bytes,
-                              .bytes_per_token = m->bytes_per_token};
+                              .bytes_per_token = m->bytes_per_token,
+                              .has_template = model->has_template};
+}
+
+int glim_model_set_template(glim_model *model, enum glim_template language, const char *text,
+                            size_t len, glim_err *err) {
+    if (!model || !text)
+        return fail(err, GLIM_ARG, "glim_model_set_template: model or text is NULL");
+    if (language != GLIM_TEMPLATE_JINJA && language != GLIM_TEMPLATE_GO)
+        return fail(err, GLIM_ARG, "glim_model_set_template: there is no language %d",
+                    (int)language);
+    if (!model->vocab)
+        return fail(err, model->vocab_err.code, "%s: %s", model->loaded.model.name,
+                    model->vocab_err.msg);
+    struct chat *chat;
+    struct str template = {text, len};
+    int rc = chat_open_text(&chat, (int)language, template, &model->loaded.model.gguf, model->vocab,
+                            &model->arena, err);
+    if (rc < 0) return rc;
+    model->chat = chat;
+    model->chat_err = (glim_err){0};
+    set_family(model, template);
+    return GLIM_OK;
 }
 
 /* ---- Tokens ---------------------------------------------------------------------------------- */
@@ -378,7 +405,7 @@ int glim_converse(glim_session *session, const glim_conversation *conversation) 
     if (rc < 0) return rc;
     const struct chat *chat = noted_chat(session->model);
     const struct engine *g = session->model->loaded.engine;
-    bool blind = conversation->tools && chat->program && !jinja_reads(chat->program, "tools");
+    bool blind = conversation->tools && !chat->turns && !chat_reads(chat, "tools");
     bool *noted = &session->model->noted_tools;
     if (blind && g->log && !*noted)
         g->log(g->log_ud, "the model's chat template has no place for tools; it does not see them");

@@ -1,6 +1,7 @@
 /* Conversations through a session: what is queued, kept, taken back and refused. */
 #include "count_alloc.h"
 #include "edit_gguf.h"
+#include "load_gguf.h"
 #include "run_model.h"
 
 #define MODEL "test/data/llama.gguf"
@@ -13,6 +14,15 @@
 #define FORGETS                                                                                    \
     "{{ bos_token }}{% for m in messages %}" TURN                                                  \
     "m.content.split('e')[-1] if m.role == 'assistant' else m.content }}" REPLY
+
+/* What PLAIN writes, as a Go template of all messages, and as one of single turns. */
+#define GO_HEAD(role) "<|start_header_id|>" role "<|end_header_id|>"
+#define GO                                                                                         \
+    "{{ range .Messages }}" GO_HEAD("{{ .Role }}") "{{ .Content }}<|eot_id|>{{ end }}" GO_HEAD(    \
+        "assistant")
+#define GO_TURN                                                                                    \
+    "{{ if .Prompt }}" GO_HEAD("user") "{{ .Prompt }}<|eot_id|>{{ end }}" GO_HEAD(                 \
+        "assistant") "{{ .Response }}<|eot_id|>"
 
 static const glim_session_params params = {.n_ctx = 256, .exact = true};
 
@@ -298,6 +308,93 @@ static void test_variables(void **state) {
     leave_room(&m);
 }
 
+static void set_go(struct room *m, const char *template) {
+    glim_err e = {0};
+    if (glim_model_set_template(m->r.model, GLIM_TEMPLATE_GO, template, strlen(template), &e))
+        fail_test("%s", e.msg);
+}
+
+/* The same tokens as with the same template in Jinja, at each turn; and the context is kept. */
+static void test_go_templates(void **state) {
+    (void)state;
+    static const char *const same[] = {GO, GO_TURN};
+    for (size_t k = 0; k < COUNT(same); k++) {
+        struct room m, other;
+        i32 ids[256], want[256], before[256];
+        enter_room(&other, PLAIN);
+        enter_room(&m, FORGETS);
+        set_go(&m, same[k]);
+        size_t kept = 0;
+        for (u32 turn = 0; turn < 3; turn++) {
+            const char *text = turn == 1 ? "A <|eot_id|> {{ .Role }}" : "What is it?";
+            say(&other, text);
+            say(&m, text);
+            size_t n = tokens(&m, ids), n_want = tokens(&other, want);
+            assert_int_equal(n, n_want);
+            assert_memory_equal(ids, want, n * sizeof *ids);
+            assert_memory_equal(ids, before, kept * sizeof *ids);
+            answer(&m, turn, 6);
+            answer(&other, turn, 6);
+            kept = tokens(&m, before);
+        }
+        glim_conversation c = {.messages = "[{\"role\": \"user\", \"content\": \"Say it.\"},"
+                                           " {\"role\": \"assistant\", \"content\": \"It was\"}]",
+                               .go_on = true};
+        run_ok(&m.r, glim_converse(m.r.session, &c));
+        run_ok(&other.r, glim_converse(other.r.session, &c));
+        size_t n = tokens(&m, ids);
+        assert_int_equal(n, tokens(&other, want));
+        assert_memory_equal(ids, want, n * sizeof *ids);
+        leave_room(&other);
+        leave_room(&m);
+    }
+}
+
+/* A template that cannot be used changes nothing. */
+static void test_set_template(void **state) {
+    (void)state;
+    struct room m;
+    glim_model_info info;
+    static const struct {
+        enum glim_template language;
+        const char *text, *says;
+        int code;
+    } bad[] = {
+        {GLIM_TEMPLATE_GO, "\n{{ nofunction }}", "Ollama's template, line 2|'nofunction'",
+         GLIM_UNSUPPORTED},
+        {GLIM_TEMPLATE_GO, "{{ if }}", "line 1", GLIM_FORMAT},
+        {GLIM_TEMPLATE_JINJA, "{{ x | nofilter }}", "chat template, line 1|'nofilter'",
+         GLIM_UNSUPPORTED},
+        {(enum glim_template)7, "", "no language 7", GLIM_ARG},
+        {GLIM_TEMPLATE_GO, NULL, "NULL", GLIM_ARG},
+    };
+    enter_room(&m, PLAIN);
+    glim_model_get_info(m.r.model, &info);
+    assert_true(info.has_template);
+    for (size_t i = 0; i < COUNT(bad); i++) {
+        glim_err e = {0};
+        size_t n = bad[i].text ? strlen(bad[i].text) : 0;
+        int rc = glim_model_set_template(m.r.model, bad[i].language, bad[i].text, n, &e);
+        assert_int_equal(rc, bad[i].code);
+        assert_says(&e, bad[i].says);
+    }
+    say(&m, "What is it?");
+    i32 ids[256];
+    assert_true(tokens(&m, ids) > 5);
+    leave_room(&m);
+    /* A file whose own template cannot be used may be given another. */
+    glim_err e = {0};
+    enter_room(&m, "{{ x | nofilter }}");
+    assert_int_equal(glim_chat_check(m.r.model, &e), GLIM_UNSUPPORTED);
+    e = (glim_err){0};
+    set_go(&m, GO);
+    assert_int_equal(glim_chat_check(m.r.model, &e), GLIM_OK);
+    say(&m, "What is it?");
+    glim_conversation tools = {.messages = "[{\"role\": \"user\"}]", .tools = "[7]"};
+    refused(&m, glim_converse(m.r.session, &tools), GLIM_ARG, "a tool is of type int");
+    leave_room(&m);
+}
+
 /* Two turns and a conversation in JSON, with the n-th allocation of a session failing. */
 static int story(glim_session *s) {
     glim_message user = {"user", "What is it?"};
@@ -320,8 +417,8 @@ static int story(glim_session *s) {
     return rc;
 }
 
-static void test_no_memory(void **state) {
-    (void)state;
+/* go: a template that is set, or NULL. */
+static void run_without_memory(const char *go) {
     struct edit edit = {.key = "tokenizer.chat_template", .as = EDIT_STR, .s = FORGETS};
     struct temp file = edit_gguf(MODEL, &edit, 1);
     struct count_alloc c;
@@ -333,6 +430,14 @@ static void test_no_memory(void **state) {
     glim_err e = {0};
     if (glim_engine_open(&engine, &ep, &e) || glim_model_open(&model, engine, file.path, &e))
         fail_test("%s", e.msg);
+    for (u64 at = 1; go; at++) {
+        c.fail_at = c.calls + at;
+        int rc = glim_model_set_template(model, GLIM_TEMPLATE_GO, go, strlen(go), &e);
+        c.fail_at = 0;
+        if (rc == 0) break;
+        assert_int_equal(rc, GLIM_NOMEM);
+        e = (glim_err){0};
+    }
     if (glim_session_open(&session, model, &params, &e)) fail_test("%s", e.msg);
     assert_int_equal(story(session), 0);
     glim_session_close(session); /* the model's pool of pages has its size now */
@@ -354,12 +459,19 @@ static void test_no_memory(void **state) {
     temp_remove(&file);
 }
 
+static void test_no_memory(void **state) {
+    (void)state;
+    run_without_memory(NULL);
+    run_without_memory(GO "{{ .Tools }}");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_second_turn_keeps), cmocka_unit_test(test_template_forgets),
         cmocka_unit_test(test_turns_taken_back),  cmocka_unit_test(test_typed_marks),
         cmocka_unit_test(test_refusals),          cmocka_unit_test(test_going_on),
         cmocka_unit_test(test_variables),         cmocka_unit_test(test_no_memory),
+        cmocka_unit_test(test_go_templates),      cmocka_unit_test(test_set_template),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

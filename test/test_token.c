@@ -344,7 +344,7 @@ static void test_gemma4_chat(void **state) {
     struct jmem m;
     struct vocab_span *span;
     u64 n;
-    if (jinja_open(&chat.program, (struct str){template, size}, &l.arena, &l.e))
+    if (jinja_open(&chat.jinja, (struct str){template, size}, &l.arena, &l.e))
         fail_test("%s", l.e.msg);
     jmem_init(&m, &l.arena, chat_limit(0), CHAT_STEPS, &l.e);
     struct chat_request r = {.reply = true};

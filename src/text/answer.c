@@ -233,7 +233,7 @@ static int feed_talk(struct answer *a, const struct chat *c, bool go_on, glim_er
 
 int answer_chat(struct answer *a, const struct chat *c, const glim_message *messages, size_t n,
                 glim_err *e) {
-    if (!c->program) return chat_in_turns(a, c->turns, messages, n, e);
+    if (c->turns) return chat_in_turns(a, c->turns, messages, n, e);
     struct talk *t = &a->talk;
     bool answered = a->n_tokens > 0 || a->end != GLIM_END_NONE;
     int rc = talk_follow(t, a->s, a->v, answered, e);

@@ -4,28 +4,53 @@
 
 #include <string.h>
 
+static struct chat *new_chat(const struct gguf *g, const struct vocab *v, struct arena *a,
+                             glim_err *e) {
+    struct str name = {"", 0};
+    struct chat *c = arena_get(a, sizeof *c);
+    if (!c) {
+        fail(e, GLIM_NOMEM, "no memory for the chat format");
+        return NULL;
+    }
+    gguf_str(g, "general.name", &name, NULL);
+    *c = (struct chat){.v = v, .name = {name.p, MIN(name.n, 60u)}};
+    return c;
+}
+
+int chat_open_text(struct chat **out, int language, struct str template, const struct gguf *g,
+                   const struct vocab *v, struct arena *a, glim_err *e) {
+    *out = NULL;
+    struct chat *c = new_chat(g, v, a, e);
+    if (!c) return GLIM_NOMEM;
+    glim_err why = {0};
+    int status = language == GLIM_TEMPLATE_GO ? gotmpl_open(&c->gotmpl, template, a, &why)
+                                              : jinja_open(&c->jinja, template, a, &why);
+    if (status == GLIM_OK) *out = c;
+    if (status == GLIM_OK || status == GLIM_NOMEM)
+        return status ? fail(e, status, "%s", why.msg) : 0;
+    return fail(e, status, "%s; use --raw to send plain text", why.msg);
+}
+
 int chat_open(struct chat **out, const struct gguf *g, const struct vocab *v, struct arena *a,
               glim_err *e) {
     *out = NULL;
-    struct chat *c = arena_get(a, sizeof *c);
-    if (!c) return fail(e, GLIM_NOMEM, "no memory for the chat format");
-    c->v = v;
-    struct str template, name = {"", 0};
-    gguf_str(g, "general.name", &name, NULL);
-    c->name = (struct str){name.p, MIN(name.n, 60u)};
+    struct str template;
+    struct turns *turns;
     int status = gguf_str(g, "tokenizer.chat_template", &template, e);
-    if (status == GLIM_NOT_FOUND) {
-        struct turns *turns;
-        status = turns_open(&turns, g, v, a, e);
-        c->turns = turns;
-    } else if (status == GLIM_OK) {
-        glim_err why = {0};
-        status = jinja_open(&c->program, template, a, &why);
-        if (status == GLIM_NOMEM) return fail(e, status, "%s", why.msg);
-        if (status) fail(e, status, "%s; use --raw to send plain text", why.msg);
-    }
+    if (status == GLIM_OK) return chat_open_text(out, GLIM_TEMPLATE_JINJA, template, g, v, a, e);
+    if (status != GLIM_NOT_FOUND) return status;
+    struct chat *c = new_chat(g, v, a, e);
+    if (!c) return GLIM_NOMEM;
+    status = turns_open(&turns, g, v, a, e);
+    c->turns = turns;
     if (status == GLIM_OK) *out = c;
     return status;
+}
+
+bool chat_reads(const struct chat *c, const char *variable) {
+    return c->gotmpl  ? gotmpl_reads(c->gotmpl, variable)
+           : c->jinja ? jinja_reads(c->jinja, variable)
+                      : false;
 }
 
 u64 chat_limit(u64 content_bytes) {
@@ -119,12 +144,30 @@ static int spans_of(struct jmem *m, const struct jinja_result *r, struct vocab_s
     return GLIM_OK;
 }
 
+/* Ollama's templates decide by the last message whether they open the assistant's turn. */
+static int render_gotmpl(const struct chat *c, struct jmem *m, const struct chat_request *r,
+                         struct jinja_result *result) {
+    if (!r->reply) {
+        return m->rc = fail(m->e, GLIM_UNSUPPORTED,
+                            "Ollama's templates have no switch for the assistant's turn: they "
+                            "open it where the last message is not its own");
+    }
+    struct gotmpl_request q = {r->messages, r->tools, r->more, r->now};
+    m->where = GOTMPL_NAME;
+    return gotmpl_render(c->gotmpl, m, &q, result);
+}
+
+static int render_jinja(const struct chat *c, struct jmem *m, const struct chat_request *r,
+                        struct jinja_result *result) {
+    struct jval all = variables(c, m, r);
+    if (m->rc) return m->rc;
+    return jinja_render(c->jinja, m, all.d, (struct jinja_clock){r->now}, result);
+}
+
 static int render_template(const struct chat *c, struct jmem *m, const struct chat_request *r,
                            struct vocab_span **span, u64 *n) {
     struct jinja_result result;
-    struct jval all = variables(c, m, r);
-    if (m->rc) return m->rc;
-    int rc = jinja_render(c->program, m, all.d, (struct jinja_clock){r->now}, &result);
+    int rc = c->gotmpl ? render_gotmpl(c, m, r, &result) : render_jinja(c, m, r, &result);
     if (rc == GLIM_OK && r->go_on) rc = cut_open(m, &result);
     return rc == GLIM_OK ? spans_of(m, &result, span, n) : rc;
 }
@@ -176,5 +219,5 @@ int chat_render(const struct chat *c, struct jmem *m, const struct chat_request 
         m->rc = fail(m->e, GLIM_ARG, "messages must be a list of objects, of one at least");
         return m->rc;
     }
-    return c->program ? render_template(c, m, r, span, n) : render_turns(c, m, r, span, n);
+    return c->turns ? render_turns(c, m, r, span, n) : render_template(c, m, r, span, n);
 }

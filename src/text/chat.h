@@ -1,22 +1,30 @@
-/* How a model's conversations are written: by the template in its file, or without one by the turns
- * of its family. */
+/* How a model's conversations are written: by the template in its file or one that was handed in,
+ * or without one by the turns of its family. */
 #ifndef TEXT_CHAT_H
 #define TEXT_CHAT_H
 
-#include "text/jinja.h"
+#include "text/gotmpl.h"
 #include "text/turns.h"
 
+/* One of the three is there. */
 struct chat {
-    struct jinja *program;     /* NULL: turns */
-    const struct turns *turns; /* NULL: program */
-    const struct vocab *v;     /* borrowed */
-    struct str name;           /* of the model, for messages */
+    struct jinja *jinja;
+    struct gotmpl *gotmpl;
+    const struct turns *turns;
+    const struct vocab *v; /* borrowed */
+    struct str name;       /* of the model, for messages */
 };
 
 /* Reads the file's template; *out lives in a. GLIM_UNSUPPORTED, GLIM_FORMAT: the template cannot be
  * used (line and name are said), or there is none and the family is not known. */
 int chat_open(struct chat **out, const struct gguf *g, const struct vocab *v, struct arena *a,
               glim_err *e);
+
+/* The same with a template of that language (enum glim_template), whatever the file has. */
+int chat_open_text(struct chat **out, int language, struct str template, const struct gguf *g,
+                   const struct vocab *v, struct arena *a, glim_err *e);
+/* Whether turns are written by a template that mentions that variable. */
+bool chat_reads(const struct chat *c, const char *variable);
 
 struct chat_request {
     struct jval messages;     /* a list of {"role": text, "content": text or parts, ...} */

@@ -7,6 +7,7 @@
  * what the person saw. */
 #include "tool/chat.h"
 
+#include "tool/chosen.h"
 #include "tool/interrupt.h"
 #include "tool/pick.h"
 #include "tool/settings.h"
@@ -283,6 +284,7 @@ static int with_engine(struct chat *c, glim_engine *engine) {
     glim_plan plan;
     glim_session_params p = {.exact = c->g.exact};
     int rc = glim_model_open(&model, engine, c->o.model, &e);
+    if (rc == GLIM_OK) rc = chosen_apply(&c->o, model, &e);
     if (rc == GLIM_OK) rc = glim_chat_check(model, &e);
     if (rc == GLIM_OK) generate_with_model(&c->g, &c->o, model);
     if (rc == GLIM_OK) p.n_ctx = generate_context(&c->g, &c->o, model);
@@ -309,6 +311,7 @@ static int chat_main(const struct command *command, int argc, char **argv) {
          "tokens (cached and new), speeds and seed after each answer"},
         {0, "no-history", NULL, OPTION_SWITCH, &c.no_history, 0, 0,
          "keep what is typed in memory only"},
+        OPTION_TEMPLATE(c.o),
         OPTION_GENERATION(c.g),
         {0, "quiet", NULL, OPTION_SWITCH, &c.g.quiet, 0, 0, "no greeting and no notes"},
         OPTION_ENGINE(c.o),

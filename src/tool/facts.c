@@ -57,6 +57,7 @@ static void find_facts(struct facts *f, const struct gguf *g) {
         const u64 *d = g->tensors[i].dims;
         f->n_params += d[0] * d[1] * d[2] * d[3]; /* a product that the reader checked */
     }
+    f->has_template = gguf_find(g, "tokenizer.chat_template") != NULL;
     find_quant(f, g);
     sample_meta(&f->sampling, g);
 }

@@ -13,6 +13,7 @@ struct facts {
     char quant[24];       /* "Q4_K_M": of general.file_type, else the type with the most bytes */
     u32 n_ctx;            /* ARCH.context_length; 0: not said */
     u64 n_params;         /* of all tensors */
+    bool has_template;    /* it brings a chat template */
     struct sample_meta sampling;
 };
 

@@ -64,11 +64,15 @@ struct model_options {
         *picked; /* the store's or bundle's model that it is of; NULL: just a file */
     u32 threads; /* 0: one per processor */
     const char *device, *isa, *gpu_features;
+    const char *template; /* see chosen.h */
 };
 /* clang-format off */
 #define OPTION_MODEL(o)                                                                            \
     {'m', "model", "FILE", OPTION_TEXT, &(o).model, 0, 0,                                       \
      "the model: a file, or a name in Ollama's store"}
+#define OPTION_TEMPLATE(o)                                                                         \
+    {0, "template", "jinja|ollama|FILE", OPTION_TEXT, &(o).template, 0, 0,                         \
+     "write turns by the model file's, the store's, or this template"}
 #define OPTION_ENGINE(o)                                                                           \
     {'t', "threads", "N", OPTION_U32, &(o).threads, 1, 256,                                        \
      "threads (default: one per processor)"},                                                      \

@@ -132,6 +132,33 @@ int pick_defaults(const struct store_entry *entry, const struct manifest *m, str
     return rc;
 }
 
+/* Of the config only the name that says that Ollama does not use the template. */
+static void take_renderer(struct str config, char renderer[64]) {
+    json_t *j = json_loadb(config.p, config.n, 0, NULL);
+    const char *name = json_string_value(json_object_get(j, "renderer"));
+    if (name) snprintf(renderer, 64, "%s", name);
+    json_decref(j);
+}
+
+/* Of several templates the last counts, as for Ollama. */
+int pick_template(const struct store_entry *entry, const struct manifest *m, struct str *template,
+                  char renderer[64], struct arena *arena, glim_err *e) {
+    int rc = GLIM_OK;
+    struct str config = {0};
+    *template = (struct str){0};
+    renderer[0] = 0;
+    for (u32 i = 0; rc == GLIM_OK && i < m->n; i++) {
+        if (m->layers[i].kind == LAYER_TEMPLATE)
+            rc = store_text(entry, &m->layers[i], template, arena, e);
+    }
+    for (u32 i = 0; rc == GLIM_OK && template->n && i < m->n; i++) {
+        if (m->layers[i].kind == LAYER_CONFIG)
+            rc = store_text(entry, &m->layers[i], &config, arena, e);
+    }
+    if (rc == GLIM_OK && config.n) take_renderer(config, renderer);
+    return rc;
+}
+
 /* An adapter changes what a model says: without it, the answer would be another model's. */
 static int refuse_adapters(const struct manifest *m, glim_err *e) {
     for (u32 i = 0; i < m->n; i++) {
@@ -151,6 +178,9 @@ static int take_entry(struct picked *p, const struct store_entry *entry, glim_er
     if (rc == GLIM_OK) rc = pick_layer(entry, &m, &layer, &p->path, &p->arena, e);
     if (rc == GLIM_OK) rc = refuse_adapters(&m, e);
     if (rc == GLIM_OK) rc = pick_defaults(entry, &m, &p->defaults, &p->arena, e);
+    /* Wrong only for those who need it. */
+    if (rc == GLIM_OK)
+        pick_template(entry, &m, &p->template, p->renderer, &p->arena, &p->template_why);
     return rc;
 }
 

@@ -11,6 +11,9 @@ struct picked {
     char name[512];           /* as it is shown: "gemma4:e2b", or the manifest's path */
     const char *path;         /* of the GGUF file */
     struct defaults defaults; /* what it is to be run with */
+    struct str template;      /* of Ollama's template layer, a Go template; n 0: there is none */
+    char renderer[64];        /* the code that Ollama writes turns by instead; empty: none */
+    glim_err template_why;    /* why these two could not be read */
     struct arena arena;       /* all of it */
 };
 
@@ -30,6 +33,9 @@ int pick_layer(const struct store_entry *entry, const struct manifest *m,
 /* The settings that its layers bring along, in arena. */
 int pick_defaults(const struct store_entry *entry, const struct manifest *m, struct defaults *d,
                   struct arena *arena, glim_err *e);
+/* Its template layer and the renderer that its config names, in arena; both may be missing. */
+int pick_template(const struct store_entry *entry, const struct manifest *m, struct str *template,
+                  char renderer[64], struct arena *arena, glim_err *e);
 /* Reads the bundle's manifest at path if it is one: GLIM_NOT_FOUND (e untouched) if not. */
 int pick_bundle(const char *path, struct bundle *b, struct arena *arena, glim_err *e);
 /* A part of a bundle as a path from here: relative ones start at the manifest's folder. */

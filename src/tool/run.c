@@ -1,5 +1,6 @@
 /* glim run: asks a model and streams its answer. */
 #include "tool/answer_json.h"
+#include "tool/chosen.h"
 #include "tool/input.h"
 #include "tool/interrupt.h"
 #include "tool/reply.h"
@@ -172,6 +173,7 @@ static int with_engine(struct run *r, glim_engine *engine) {
     glim_model *model = NULL;
     glim_session_params p = {.exact = r->g.exact};
     int rc = glim_model_open(&model, engine, r->o.model, &e);
+    if (rc == GLIM_OK && !r->raw) rc = chosen_apply(&r->o, model, &e);
     if (rc == GLIM_OK) generate_with_model(&r->g, &r->o, model);
     if (rc == GLIM_OK) p.n_ctx = generate_context(&r->g, &r->o, model);
     r->model = model;
@@ -200,6 +202,7 @@ static int take_arguments(const struct command *c, struct run *r, int argc, char
     if (!generate_settle(c, &r->g, &r->o, r->raw, &code)) return code;
     if (r->special && !r->raw) return options_misused(c, "--special goes with --raw");
     if (r->g.system && r->raw) return options_misused(c, "--system has no place in --raw text");
+    if (r->raw && r->o.template) return options_misused(c, "--template has no place in --raw text");
     if (r->raw && (has_files(r) || r->json))
         return options_misused(c, "--raw text is no conversation: it goes without --messages, "
                                   "--tools, --think, --no-think and --json");
@@ -229,6 +232,7 @@ static int run_main(const struct command *c, int argc, char **argv) {
         {0, "no-think", NULL, OPTION_SWITCH, &r.g.no_think, 0, 0, "as --think off"},
         {0, "json", NULL, OPTION_SWITCH, &r.json, 0, 0,
          "the whole answer as one JSON object: text, thought, tool_calls"},
+        OPTION_TEMPLATE(r.o),
         OPTION_GENERATION(r.g),
         {0, "answers", "N", OPTION_U32, &r.answers, 1, 1000,
          "N answers to the prompt, with the seeds that follow (1)"},

@@ -1,9 +1,11 @@
 /* glim show: what a model of Ollama's store, or a LeapBundle, is made of. */
+#include "tool/chosen.h"
 #include "tool/format.h"
 #include "tool/options.h"
 #include "tool/pick.h"
 
 #include "base/plat.h"
+#include "text/style.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,6 +34,8 @@ struct show {
     bool has_facts;
     glim_err why;
     struct defaults defaults;
+    struct picked picked; /* template and renderer only */
+    struct chosen chosen;
     bool verify, json;
 };
 
@@ -84,6 +88,8 @@ static int take_entry(struct show *s, const struct store_entry *entry, glim_err 
     if (rc < 0) s->model = NULL;
     /* Settings that cannot be read are worth saying, but do not hide the layers. */
     if (rc == GLIM_OK) pick_defaults(entry, &m, &s->defaults, &s->arena, &s->why);
+    pick_template(entry, &m, &s->picked.template, s->picked.renderer, &s->arena,
+                  &s->picked.template_why);
     return GLIM_OK;
 }
 
@@ -200,6 +206,26 @@ static void put_parameters(const struct show *s) {
     if (d->n_messages) printf("  %zu turns go before the first\n", d->n_messages);
 }
 
+static void put_template(const struct show *s, const struct part *p) {
+    char title[120] = "template";
+    if (s->chosen.unused)
+        snprintf(title, sizeof title, "template (not used: %s)", s->chosen.unused);
+    put_lines(title, p->text, SOME_LINES);
+}
+
+/* How its turns are written, in one line. */
+static void put_chosen(const struct show *s) {
+    struct str arch = {s->facts.arch, strlen(s->facts.arch)};
+    const struct style *style = s->chosen.from == CHOSEN_NONE ? style_of_family(arch) : NULL;
+    if (s->chosen.from != CHOSEN_NONE)
+        printf("  turns by    %s\n", s->chosen.said);
+    else if (style)
+        printf("  turns by    the program itself, as %s models have them\n", style->name);
+    else
+        printf("  turns by    nothing that is known; use --raw\n");
+    if (s->chosen.built_in) printf("  in Ollama   by its own '%s'\n", s->picked.renderer);
+}
+
 static void put_people(const struct show *s) {
     printf("%s\n  manifest    %s\n", s->name, s->manifest);
     if (s->has_facts) {
@@ -208,15 +234,14 @@ static void put_people(const struct show *s) {
         if (s->facts.n_ctx) printf(", context %u", s->facts.n_ctx);
         printf("\n");
     }
+    if (s->has_facts) put_chosen(s);
     if (s->why.code) printf("  cannot run  %s\n", s->why.msg);
     put_parts(s);
     put_parameters(s);
     for (u32 i = 0; i < s->n; i++) {
         const struct part *p = &s->parts[i];
         if (!p->text.n) continue;
-        if (p->layer == LAYER_TEMPLATE)
-            put_lines("template (glim uses the chat format in the model's file)", p->text,
-                      SOME_LINES);
+        if (p->layer == LAYER_TEMPLATE) put_template(s, p);
         if (p->layer == LAYER_SYSTEM) put_lines("system", p->text, SOME_LINES);
         if (p->layer == LAYER_LICENSE) put_lines("license", p->text, TITLE_LINES);
     }
@@ -276,6 +301,10 @@ static json_t *parameters_json(const struct defaults *d) {
 static int put_json(const struct show *s) {
     json_t *j = json_object(), *parts = json_array();
     const struct facts *f = &s->facts;
+    static const char *const from[] = {[CHOSEN_FILE] = "file",
+                                       [CHOSEN_STORE] = "store",
+                                       [CHOSEN_GIVEN] = "given",
+                                       [CHOSEN_NONE] = "none"};
     bool ok = j && parts;
     for (u32 i = 0; ok && i < s->n; i++)
         ok = json_array_append_new(parts, part_json(s, &s->parts[i])) == 0;
@@ -287,6 +316,7 @@ static int put_json(const struct show *s) {
          set(j, "parameters", s->has_facts ? format_u64(f->n_params) : json_null()) &&
          set(j, "generation", parameters_json(&s->defaults)) &&
          set(j, "system", text(s->defaults.system)) &&
+         set(j, "template", text(s->has_facts ? from[s->chosen.from] : NULL)) &&
          set(j, "error", s->why.code ? text(s->why.msg) : json_null()) &&
          set(j, "layers", json_incref(parts));
     json_decref(parts);
@@ -329,7 +359,10 @@ static int show(struct show *s, const char *arg) {
     int code = find(s, arg);
     if (code != TOOL_FINE) return code;
     if (s->model) s->has_facts = facts_read(&s->facts, s->model, &s->why) == GLIM_OK;
-    if (s->has_facts) settle_generation(s);
+    if (s->has_facts) {
+        settle_generation(s);
+        chosen_find(&s->chosen, NULL, &s->picked, s->facts.has_template, &s->why);
+    }
     if (s->json) {
         code = put_json(s);
     } else {

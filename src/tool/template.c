@@ -1,4 +1,5 @@
 /* glim template: a conversation as the model's own template writes it. */
+#include "tool/chosen.h"
 #include "tool/format.h"
 #include "tool/input.h"
 #include "tool/options.h"
@@ -54,15 +55,36 @@ static int print_spans(const struct rendering *r, const struct vocab *v,
     return rc < 0 ? (int)rc : GLIM_OK;
 }
 
+/* The chat format that the flags, the file and the store ask for. *note: which, for stderr, where
+ * it is not the file's. */
+static int open_chat(struct chat **chat, const char **note, const struct rendering *r,
+                     const struct gguf *g, const struct vocab *v, struct arena *a, glim_err *e) {
+    struct chosen c;
+    bool has = gguf_find(g, "tokenizer.chat_template") != NULL;
+    int rc = chosen_find(&c, r->o.template, r->o.picked, has, e);
+    bool ours = c.from == CHOSEN_FILE || c.from == CHOSEN_NONE;
+    *note = NULL;
+    if (rc == GLIM_OK)
+        rc = ours ? chat_open(chat, g, v, a, e)
+                  : chat_open_text(chat, (int)c.language, c.text, g, v, a, e);
+    if (rc == GLIM_OK && (*chat)->turns)
+        *note = turns_note((*chat)->turns);
+    else if (rc == GLIM_OK && c.from == CHOSEN_STORE)
+        *note = "turns are written by Ollama's template in the store";
+    chosen_free(&c);
+    return rc;
+}
+
 static int render(const struct rendering *r, const struct gguf *g, struct arena *a, glim_err *e) {
     struct jmem m;
     struct vocab *v;
     struct chat *chat;
     struct vocab_span *span;
+    const char *note;
     char *messages = NULL, *tools = NULL;
     u64 n;
     int rc = vocab_open(&v, g, a, e);
-    if (rc == GLIM_OK) rc = chat_open(&chat, g, v, a, e);
+    if (rc == GLIM_OK) rc = open_chat(&chat, &note, r, g, v, a, e);
     if (rc < 0) return rc;
     jmem_init(&m, a, chat_limit(1u << 20), CHAT_STEPS, e);
     struct chat_request request = {
@@ -82,6 +104,7 @@ static int render(const struct rendering *r, const struct gguf *g, struct arena 
     }
     m.where = "chat template";
     rc = m.rc ? m.rc : chat_render(chat, &m, &request, &span, &n);
+    if (rc == GLIM_OK && note) options_say("%s", note);
     if (rc == GLIM_OK) rc = print_spans(r, v, span, n, a, e);
     free(messages);
     free(tools);
@@ -114,6 +137,7 @@ static int template_main(const struct command *c, int argc, char **argv) {
         {0, "ids", NULL, OPTION_SWITCH, &r.ids, 0, 0, "the prompt's token ids, on one line"},
         {0, "pieces", NULL, OPTION_SWITCH, &r.pieces, 0, 0,
          "one token a line: id, tab, its text, quoted and escaped"},
+        OPTION_TEMPLATE(r.o),
         {0, "no-reply", NULL, OPTION_SWITCH, &r.no_reply, 0, 0,
          "do not open the assistant's turn at the end"},
         {0, "go-on", NULL, OPTION_SWITCH, &r.go_on, 0, 0,
@@ -137,7 +161,9 @@ const struct command template_command = {
     .about = "Show the prompt that a conversation becomes",
     .detail =
         "Prints the conversation as the model's own chat template writes it, byte for byte, or\n"
-        "the token ids of that. Only what the template itself writes becomes control tokens;\n"
+        "the token ids of that. A model of Ollama's store whose file has no template is written "
+        "by\n"
+        "the store's. Only what the template itself writes becomes control tokens;\n"
         "their names in messages stay text, which --pieces shows.",
     .examples = "example:\n"
                 "  echo '[{\"role\": \"user\", \"content\": \"Hi\"}]' |\n"
