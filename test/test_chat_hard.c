@@ -19,15 +19,17 @@
  *  52 Gemma 4's thoughts       test_stream: "gemma thought not closed, call", "gemma thought only",
  *                              "gemma call within a thought", "gemma empty thought", test_family;
  *                              there are no grammars yet that thoughts could get past
- *  54 templates of Ollama      a file's own Jinja template is used alone: test_turns:
- * test_families; test_store.py (Go templates) 55 Gemma 4's template       test_jinja:
- * test_published (gemma-4*), test_snippets (dictsort, scopes) 56 LFM2.5's template test_jinja:
- * test_published (reduced-lfm2.5; the others by hash), test_snippets (generation, get, items,
- * tojson, strftime_now) 100 stops over tokens        here: test_stops_over_tokens; test_text:
- * test_stop_all_short_texts; test_answer: test_stop_strings 102 stops while thinking     here:
- * test_stop_in_a_thought, test_stop_in_a_call 103 answers nobody reads     not calling again is
- * stopping: test_session: test_interrupted_steps; there is no server yet that could forget to 113
- * logarithms of extremes   test_sample_ref: test_logprobs_of_extremes
+ *  54 templates of Ollama      test_gotmpl: test_library, test_load_errors, test_refusals; a file's
+ *                              own Jinja template is used alone: test_turns: test_families
+ *  55 Gemma 4's template       test_jinja: test_published (gemma-4*), test_snippets (dictsort)
+ *  56 LFM2.5's template        test_jinja: test_published (reduced-lfm2.5; the others by hash),
+ *                              test_snippets (generation, get, items, tojson, strftime_now)
+ * 100 stops over tokens        here: test_stops_over_tokens; test_text: test_stop_all_short_texts;
+ *                              test_answer: test_stop_strings
+ * 102 stops while thinking     here: test_stop_in_a_thought, test_stop_in_a_call
+ * 103 answers nobody reads     not calling again is stopping: test_session:
+ *                              test_interrupted_steps; there is no server yet that could forget to
+ * 113 logarithms of extremes   test_sample_ref: test_logprobs_of_extremes
  *
  * Without a test, as there is no such thing yet: grammars (106, 107, 109, 111) and answers side by
  * side in one context (112; sessions side by side: test_session: test_interleaved_sessions). */

@@ -579,7 +579,7 @@ static void *encoder(struct gpu *g) {
     return g->encoder;
 }
 
-static void end_pass(struct gpu *g) {
+static void dawn_end_pass(struct gpu *g) {
     if (!g->pass) return;
     g->d.ComputePassEncoderEnd(g->pass);
     g->d.ComputePassEncoderRelease(g->pass);
@@ -593,7 +593,7 @@ void gpu_dispatch(struct gpu *g, const struct gpu_pipeline *p, void *group, u64 
     if (g->profile.closed) g->profile.n = 0;
     g->profile.closed = false;
     if (g->profile.queries && g->profile.n < g->profile.cap) {
-        end_pass(g);
+        dawn_end_pass(g);
         stamps.begin = 2 * g->profile.n++;
         stamps.end = stamps.begin + 1;
         d.timestamps = &stamps;
@@ -612,13 +612,13 @@ void gpu_dispatch(struct gpu *g, const struct gpu_pipeline *p, void *group, u64 
 
 void gpu_copy(struct gpu *g, const struct gpu_buffer *from, u64 from_at,
               const struct gpu_buffer *to, u64 to_at, u64 n) {
-    end_pass(g);
+    dawn_end_pass(g);
     g->d.CommandEncoderCopyBufferToBuffer(encoder(g), from->handle, from_at, to->handle, to_at, n);
 }
 
 int gpu_submit(struct gpu *g, glim_err *e) {
     static const struct wg_named_descriptor d;
-    end_pass(g);
+    dawn_end_pass(g);
     if (g->profile.n && !g->profile.closed) {
         u64 bytes = (u64)g->profile.n * 16;
         g->d.CommandEncoderResolveQuerySet(encoder(g), g->profile.queries, 0, 2 * g->profile.n,

@@ -5,7 +5,7 @@
 
 enum { DECLARED_DEPTH = 8 };
 
-static const struct jval *member(const struct jval *v, const char *name) {
+static const struct jval *declared_member(const struct jval *v, const char *name) {
     return v && v->kind == JVAL_DICT ? jdict_find(v->d, name) : NULL;
 }
 
@@ -15,14 +15,14 @@ static struct str declared_text(const struct jval *v) {
 
 /* The function of one entry: {"type": "function", "function": {..}}, or what is within. */
 static const struct jval *declared_function(const struct jval *entry) {
-    const struct jval *inner = member(entry, "function");
+    const struct jval *inner = declared_member(entry, "function");
     return inner && inner->kind == JVAL_DICT ? inner : entry;
 }
 
 static const struct jval *declared_find(const struct jval *tools, struct str name) {
     for (u64 i = 0; tools->kind == JVAL_LIST && i < tools->l->n; i++) {
         const struct jval *f = declared_function(&tools->l->v[i]);
-        struct str own = declared_text(member(f, "name"));
+        struct str own = declared_text(declared_member(f, "name"));
         if (own.n && own.n == name.n && memcmp(own.p, name.p, name.n) == 0) return f;
     }
     return NULL;
@@ -80,7 +80,7 @@ static const struct jval *declared_ref(const struct jval *root, struct str ref) 
         if (n >= sizeof part) return NULL;
         memcpy(part, ref.p + at, n);
         part[n] = 0;
-        root = member(root, part);
+        root = declared_member(root, part);
         at += n + 1;
     }
     return root;
@@ -89,8 +89,10 @@ static const struct jval *declared_ref(const struct jval *root, struct str ref) 
 static u32 types_of(const struct jval *root, const struct jval *schema, u32 depth) {
     static const char *const unions[] = {"anyOf", "oneOf", "allOf"};
     if (!schema || schema->kind != JVAL_DICT || depth == DECLARED_DEPTH) return 0;
-    const struct jval *type = member(schema, "type"), *values = member(schema, "enum");
-    const struct jval *only = member(schema, "const"), *nullable = member(schema, "nullable");
+    const struct jval *type = declared_member(schema, "type"),
+                      *values = declared_member(schema, "enum");
+    const struct jval *only = declared_member(schema, "const"),
+                      *nullable = declared_member(schema, "nullable");
     u32 types = type_named(declared_text(type));
     for (u64 i = 0; type && type->kind == JVAL_LIST && i < type->l->n; i++)
         types |= type_named(declared_text(&type->l->v[i]));
@@ -99,24 +101,24 @@ static u32 types_of(const struct jval *root, const struct jval *schema, u32 dept
         types |= type_of_value(&values->l->v[i]);
     if (!types && only) types = type_of_value(only);
     if (!types)
-        types =
-            types_of(root, declared_ref(root, declared_text(member(schema, "$ref"))), depth + 1);
+        types = types_of(root, declared_ref(root, declared_text(declared_member(schema, "$ref"))),
+                         depth + 1);
     for (size_t u = 0; u < COUNT(unions); u++) {
-        const struct jval *parts = member(schema, unions[u]);
+        const struct jval *parts = declared_member(schema, unions[u]);
         for (u64 i = 0; parts && parts->kind == JVAL_LIST && i < parts->l->n; i++)
             types |= types_of(root, &parts->l->v[i], depth + 1);
     }
-    if (!types && member(schema, "properties")) types = TYPE_OBJECT;
-    if (!types && member(schema, "items")) types = TYPE_ARRAY;
+    if (!types && declared_member(schema, "properties")) types = TYPE_OBJECT;
+    if (!types && declared_member(schema, "items")) types = TYPE_ARRAY;
     if (types && nullable && jval_true(*nullable)) types |= TYPE_NULL;
     return types;
 }
 
 static u32 declared_types(const void *ud, struct str name, struct str argument) {
     const struct jval *function = declared_find(ud, name);
-    const struct jval *schema = member(function, "parameters");
-    if (!schema) schema = member(function, "input_schema");
-    const struct jval *properties = member(schema, "properties");
+    const struct jval *schema = declared_member(function, "parameters");
+    if (!schema) schema = declared_member(function, "input_schema");
+    const struct jval *properties = declared_member(schema, "properties");
     for (u64 i = 0; properties && properties->kind == JVAL_DICT && i < properties->d->n; i++) {
         struct str key = declared_text(&properties->d->key[i]);
         if (key.n && key.n == argument.n && memcmp(key.p, argument.p, key.n) == 0)

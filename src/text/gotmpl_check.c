@@ -40,12 +40,12 @@ static const struct gtype *field_of(struct gcheck *c, const struct gtype *t, con
     return NULL;
 }
 
-static const struct gtype *check_operand(struct gcheck *c, const struct gnode *n) {
+static const struct gtype *gcheck_operand(struct gcheck *c, const struct gnode *n) {
     const struct gtype *t = NULL;
     if (n->kind == GNODE_PIPE) return check_pipe(c, n);
     if (n->kind == GNODE_DOT || n->kind == GNODE_FIELD) t = c->dot;
     if (n->kind == GNODE_VARIABLE) t = c->var[n->slot[0]];
-    if (n->kind == GNODE_CHAIN) t = check_operand(c, n->a);
+    if (n->kind == GNODE_CHAIN) t = gcheck_operand(c, n->a);
     for (u32 i = 0; i < n->n_names && !c->m->rc; i++)
         t = field_of(c, t, n, n->names[i]);
     return t;
@@ -61,9 +61,9 @@ static void check_count(struct gcheck *c, const struct gnode *n, const struct gf
 /* piped: the pipeline has an argument for it. */
 static const struct gtype *check_command(struct gcheck *c, const struct gnode *n, bool piped) {
     const struct gnode *first = n->list[0];
-    const struct gtype *t = check_operand(c, first), *arg = NULL;
+    const struct gtype *t = gcheck_operand(c, first), *arg = NULL;
     for (u32 i = 1; i < n->n && !c->m->rc; i++) {
-        const struct gtype *at = check_operand(c, n->list[i]);
+        const struct gtype *at = gcheck_operand(c, n->list[i]);
         if (n->list[i]->kind == GNODE_FUNCTION && !c->m->rc) check_count(c, n, n->list[i]->fun, 0);
         if (i == 1) arg = at;
     }

@@ -155,7 +155,7 @@ static struct jval filter_groupby(struct jcall *c) {
 /* ---- Choosing and mapping -------------------------------------------------------------------- */
 
 /* select, reject, selectattr, rejectattr: args are [attribute] [test [its arguments]]. */
-static struct jval choose(struct jcall *c, bool attribute, bool want) {
+static struct jval filter_chosen(struct jcall *c, bool attribute, bool want) {
     struct jval out = jval_list(c->m, JLIST_LAZY);
     u32 at = attribute;
     const struct jspec *test = NULL;
@@ -177,16 +177,16 @@ static struct jval choose(struct jcall *c, bool attribute, bool want) {
     return out;
 }
 static struct jval filter_select(struct jcall *c) {
-    return choose(c, false, true);
+    return filter_chosen(c, false, true);
 }
 static struct jval filter_reject(struct jcall *c) {
-    return choose(c, false, false);
+    return filter_chosen(c, false, false);
 }
 static struct jval filter_selectattr(struct jcall *c) {
-    return choose(c, true, true);
+    return filter_chosen(c, true, true);
 }
 static struct jval filter_rejectattr(struct jcall *c) {
-    return choose(c, true, false);
+    return filter_chosen(c, true, false);
 }
 
 /* map(filter, its arguments) or map(attribute=..., default=...). */
