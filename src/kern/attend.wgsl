@@ -32,7 +32,7 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) nwg: vec3
     workgroupBarrier();
     var m = -3.0e38;
     var l = 0.0;
-    var out: array<f32, PER_THREAD>;
+    var out = array<f32, PER_THREAD>();
     for (var base = first; base <= pos; base += GROUP) {
         let p = base + lid;
         let here = p <= pos;

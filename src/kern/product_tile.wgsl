@@ -10,7 +10,7 @@ fn emit(i: u32, v: f32) { tile_w[i * TILE_N + lane] = v; }
 fn product(lid: u32, n0: u32, count: u32) {
     let tn = (lid % 16u) * 4u;
     let tt = (lid / 16u) * 8u;
-    var acc: array<vec4<f32>, 8>;
+    var acc = array<vec4<f32>, 8>();
     let here = in_piece(row_at(0u), n0 + lid);
     let weights = weight_row(row_at(0u), n0 + lid);
     lane = lid;

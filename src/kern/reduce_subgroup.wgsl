@@ -19,7 +19,7 @@ fn takes_lead(lid: u32) -> bool {
 fn reduce(lid: u32, x: f32, greatest: bool) -> f32 {
     thread = lid;
     half = THREADS - half;
-    var y: f32;
+    var y = 0.0;
     if (greatest) { y = subgroupMax(x); } else { y = subgroupAdd(x); }
     let lead = takes_lead(lid);
     sub_values[half + lid] = select(0.0, y, lead || greatest);

@@ -11,7 +11,7 @@ fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(num_workgroups) nwg: vec3
     }
     let factor = 1.0 / sqrt(group_sum(lid, sum) / f32(P.x_cols) + P.eps);
     for (var b = lid; b * 32u < P.y_cols; b += GROUP) {
-        var x: array<f32, 32>;
+        var x = array<f32, 32>();
         for (var i = 0u; i < 32u; i++) {
             x[i] = x_get(r, 32u * b + i) * factor * weight_of(32u * b + i);
         }
