@@ -294,6 +294,7 @@ static void test_refused_settings(void **state) {
     bad = gen, bad.min_p = 2, refused(&r, &bad, "min_p");
     bad = gen, bad.top_k = -1, refused(&r, &bad, "top_k");
     bad = gen, bad.repeat_penalty = 0, refused(&r, &bad, "repeat_penalty");
+    bad = gen, bad.max_thought = -2, refused(&r, &bad, "max_thought");
     bad = gen, bad.seed = 5, bad.n_stops = 1, refused(&r, &bad, "stop string 0");
     const char *empty[] = {"x", ""};
     bad.stops = empty, bad.n_stops = 2, bad.max_tokens = 1, refused(&r, &bad, "stop");

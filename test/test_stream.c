@@ -243,12 +243,56 @@ static void test_family(void **state) {
     assert_false(stream_opens_thought(STREAM_HARMONY, text_of("<|message|>")));
 }
 
+static bool has_text(const void *ud, struct str mark) {
+    return ud && str_is(mark, ud);
+}
+
+/* What closes a thought: a mark that the vocabulary has before one that is spelled out; and read
+ * back, it does. */
+static void test_close(void **state) {
+    (void)state;
+    static const struct {
+        enum stream_family family;
+        const char *has, *close;
+    } cases[] = {
+        {STREAM_PLAIN, NULL, ""},
+        {STREAM_THINK, NULL, "\n</think>\n\n"},
+        {STREAM_HERMES, "</think>", "\n</think>\n\n"},
+        {STREAM_GEMMA4, "<channel|>", "<channel|>"},
+        {STREAM_GEMMA4, NULL, ""},
+        {STREAM_MISTRAL, "[/THINK]", "[/THINK]"},
+        {STREAM_MISTRAL, NULL, "\n</think>\n\n"},
+    };
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        char text[STREAM_CLOSE_BYTES];
+        stream_thought_close(cases[i].family, has_text, cases[i].has, text);
+        assert_string_equal(text, cases[i].close);
+    }
+    for (u32 family = 0; family < STREAM_FAMILIES; family++) {
+        struct stream s;
+        glim_event event;
+        glim_err e = {0};
+        char text[STREAM_CLOSE_BYTES];
+        stream_thought_close(family, has_text, NULL, text);
+        stream_open(&s, family, 0, &mem_libc);
+        stream_reset(&s, STREAM_THOUGHT);
+        struct str in = text_of(text), so = text_of("so");
+        while (stream_next(&s, &so, false, &event, &e) != GLIM_AGAIN)
+            ;
+        assert_true(stream_in_thought(&s));
+        while (stream_next(&s, &in, false, &event, &e) != GLIM_AGAIN)
+            ;
+        assert_int_equal(stream_in_thought(&s), !*text);
+        stream_close(&s);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_samples),       cmocka_unit_test(test_any_pieces),
         cmocka_unit_test(test_args_are_json), cmocka_unit_test(test_no_memory),
         cmocka_unit_test(test_bounded),       cmocka_unit_test(test_ids),
-        cmocka_unit_test(test_family),
+        cmocka_unit_test(test_family),        cmocka_unit_test(test_close),
     };
     return cmocka_run_group_tests_name("stream", tests, NULL, NULL);
 }

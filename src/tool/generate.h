@@ -23,8 +23,8 @@ struct generation_options {
     {0, "system", "TEXT", OPTION_TEXT, &(g).system, 0, 0, "instructions that go before it"}
 #define OPTION_THINK(g)                                                                            \
     {0, "think", "[on|off|N]", OPTION_AMOUNT, &(g).think, 0, 0,                                    \
-     "think first, where its template can be told; for N tokens\n"                                 \
-     "                          at most; or not (off, 0)"}
+     "think first, for N tokens at most, or not (off, 0);\n"                                       \
+     "                          where its template can be told"}
 #define OPTION_GENERATION(g)                                                                       \
     {'n', "n-predict", "N", OPTION_I32, &(g).n_predict, -1, INT32_MAX,                             \
      "at most N tokens (default: until the model ends)"},                                          \

@@ -90,6 +90,12 @@ static int render(const struct rendering *r, const struct gguf *g, struct arena 
     struct chat_request request = {
         .reply = !r->no_reply, .go_on = r->go_on, .now = (i64)time(NULL)};
     request.messages = read_json(&m, r->messages, r->messages, &messages);
+    if (!m.rc && request.messages.kind == JVAL_DICT) { /* as glim chat saves it */
+        const struct jval *tools_in = jdict_find(request.messages.d, "tools"),
+                          *list_in = jdict_find(request.messages.d, "messages");
+        if (tools_in) request.tools = *tools_in;
+        if (list_in) request.messages = *list_in;
+    }
     if (r->tools && !m.rc) request.tools = read_json(&m, r->tools, r->tools, &tools);
     if (r->variables && !m.rc) {
         m.where = "--variables";
@@ -130,7 +136,8 @@ static int template_main(const struct command *c, int argc, char **argv) {
     const struct option_row rows[] = {
         OPTION_MODEL(r.o),
         {0, "messages", "FILE", OPTION_TEXT, &r.messages, 0, 0,
-         "the conversation: a JSON list of {\"role\": ..., \"content\": ...}; - is stdin"},
+         "the conversation: a JSON list of {\"role\": ..., \"content\": ...}, or\n"
+         "                          what /save of glim chat writes; - is stdin"},
         {0, "tools", "FILE", OPTION_TEXT, &r.tools, 0, 0, "tools that the model may call, in JSON"},
         {0, "variables", "JSON", OPTION_TEXT, &r.variables, 0, 0,
          "further variables of the template: '{\"enable_thinking\": false}'"},
