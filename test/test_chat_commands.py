@@ -142,6 +142,46 @@ def files_are_not_overwritten_by_accident():
     fails(1, "no.json: cannot open", args=["chat", CHATTY, "--messages", "no.json"])
 
 
+@test
+def the_tab_key_completes():
+    folder = pathlib.Path(FOLDER.name, "tab")
+    (folder / "lower" / "deep").mkdir(parents=True)
+    for name in "talk one.json", "talk two.json", ".hidden", "bell\x07":
+        (folder / name).write_text("[]")
+    t = Terminal(*BASE, "-n", "1", env={**ENV, "HOME": str(folder)})
+    t.prompt()
+    t.type("/sy\t")  # what is inserted comes alone, a line that is shown again comes whole
+    t.until("/sy", "stem ")
+    t.type("off\r")
+    t.until("No system text")
+    t.prompt()
+    t.type("/s\t")  # several: what they share is there already, so they are shown
+    t.until("/system\r\n", "/set\r\n", "/save\r\n", "/stats\r\n", "> /s")
+    t.type("et te\t0.5\r")
+    t.until("mp ", "0.5", "  temp ")
+    t.prompt()
+    t.type("/set think o\t")
+    t.until("off\r\n", "on\r\n", "/set think o")
+    t.type("n\r")
+    t.prompt()
+    t.type("/load ~/t\t")
+    t.until("/load ~/t", "alk ")
+    t.type("\t")
+    shown = t.until("talk one.json\r\n", "talk two.json\r\n", "~/talk ")
+    assert "hidden" not in shown, shown
+    t.type("tw\t\r")
+    t.until("o.json ", "talk two.json: 0 messages.")
+    t.prompt()
+    t.type(f"/tools {folder}/l\t")
+    t.until("ower/")
+    t.type("\t")
+    t.until("deep/")
+    t.type("\x15\tx\x15/load \t")  # nothing to complete in text; then all that is not hidden
+    t.type("\x15")
+    t.type("\x04")
+    t.end(0)
+
+
 # ---- Settings ------------------------------------------------------------------------------------
 
 

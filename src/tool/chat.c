@@ -223,7 +223,10 @@ static int converse_once(struct chat *c) {
     c->warned = false;
     if (strspn(c->text.p, " \t\r\n") == c->text.n) return TOOL_FINE;
     line_remember(c->in, c->text.p);
-    return message_is_command(c->text.p) ? chat_command_run(c, c->text.p) : turn(c);
+    if (!message_is_command(c->text.p)) return turn(c);
+    while (strchr(" \t", c->text.p[c->text.n - 1])) /* as the tab key leaves it */
+        c->text.p[--c->text.n] = 0;
+    return chat_command_run(c, c->text.p);
 }
 
 static void greet(const struct chat *c) {
@@ -263,6 +266,7 @@ static int with_session(struct chat *c) {
         e = *glim_session_error(c->session);
         rc = e.code;
     }
+    if (rc == GLIM_OK) line_set_completer(c->in, chat_command_complete, c);
     int code = rc < 0 ? options_failed(&e) : converse(c);
     line_close(c->in);
     return code;

@@ -37,5 +37,7 @@ int chat_begin(struct chat *c, bool with_system, glim_err *e);
 
 /* Carries out a command. An exit code. */
 int chat_command_run(struct chat *c, const char *line);
+/* What the tab key offers for one: see line_completer. */
+bool chat_command_complete(void *chat, const char *line, struct completion *found);
 
 #endif

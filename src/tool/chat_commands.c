@@ -302,6 +302,46 @@ static int slash_help(struct chat *c, const char *arg) {
     return TOOL_FINE;
 }
 
+/* Settings are completed by name, values of "think" by their words. */
+static void complete_set(const struct chat *c, const char *arg, struct completion *found) {
+    bool think = strncmp(arg, "think ", 6) == 0;
+    complete_begin(found, think ? arg + 6 : arg);
+    if (think) complete_offer(found, "off");
+    if (think) complete_offer(found, "on");
+    for (const struct option_row *r = c->rows; !think && r->name; r++) {
+        if (settings_has(&c->g, r)) complete_offer(found, r->name);
+    }
+}
+
+bool chat_command_complete(void *chat, const char *line, struct completion *found) {
+    const struct chat *c = chat;
+    const char *arg = message_argument(line);
+    size_t n = strcspn(line, " \t\n");
+    if (line[0] != '/') return false;
+    if (!line[n]) {
+        complete_begin(found, line);
+        for (size_t i = 0; i < COUNT(slashes); i++) {
+            if (slashes[i].about) complete_offer(found, slashes[i].name);
+        }
+    } else {
+        size_t i = 0;
+        while (i < COUNT(slashes) &&
+               (strlen(slashes[i].name) != n || strncmp(slashes[i].name, line, n) != 0))
+            i++;
+        if (i == COUNT(slashes)) return false;
+        if (slashes[i].run == slash_set) {
+            complete_set(c, arg, found);
+        } else if (strstr(slashes[i].arg, "FILE")) {
+            complete_begin(found, arg);
+            complete_files(found);
+        } else {
+            return false;
+        }
+    }
+    complete_end(found);
+    return true;
+}
+
 int chat_command_run(struct chat *c, const char *line) {
     const char *names[COUNT(slashes)], *arg = message_argument(line);
     char word[64];

@@ -28,6 +28,8 @@ struct line_reader {
     sigset_t open_mask; /* signals that come through while waiting for a key */
     mbstate_t partial;  /* bytes of a key that is not whole yet */
     bool had_text, can_paste;
+    line_completer *complete; /* NULL: the tab key does nothing */
+    void *complete_ud;
     char *text; /* owned: the line */
     size_t cap;
     u64 n_lines; /* read from a pipe */
@@ -149,13 +151,49 @@ static unsigned char take_paste(EditLine *el, int key) {
     return CC_REFRESH;
 }
 
+/* The tab key: inserts what is certain, else shows what may be meant. */
+static unsigned char take_tab(EditLine *el, int key) {
+    struct line_reader *r;
+    struct completion c;
+    char line[1024];
+    wchar_t wide[sizeof c.common];
+    (void)key;
+    el_get(el, EL_CLIENTDATA, &r);
+    const LineInfoW *at = el_wline(el);
+    size_t n = 0;
+    mbstate_t state = {0};
+    for (const wchar_t *w = at->buffer; w < at->cursor; w++) {
+        if (n + MB_CUR_MAX >= sizeof line) return CC_ERROR;
+        size_t len = wcrtomb(line + n, *w, &state);
+        if (len == (size_t)-1) return CC_ERROR;
+        n += len;
+    }
+    line[n] = 0;
+    if (!r->complete || !r->complete(r->complete_ud, line, &c)) return CC_ERROR;
+    unsigned char result = CC_ERROR;
+    const char *more = c.common + strlen(c.typed);
+    if (c.n > 0 && mbstowcs(wide, more, COUNT(wide) - 1) != (size_t)-1) {
+        wide[COUNT(wide) - 1] = 0;
+        result = CC_REFRESH;
+        if (*more) el_winsertstr(el, wide);
+        if (c.n == 1 && !c.open) el_winsertstr(el, L" ");
+        if (c.n > 1 && !*more && c.list) {
+            fprintf(r->out, "\n%s", c.list);
+            result = CC_REDISPLAY;
+        }
+    }
+    complete_free(&c);
+    return result;
+}
+
 /* Keys as most programs have them, where libedit's default is another or none. */
 static const char *const keys[][2] = {
-    {"\\e[200~", "glim-paste"},    {"\\e[1~", "ed-move-to-beg"},      {"\\e[4~", "ed-move-to-end"},
-    {"\\e[H", "ed-move-to-beg"},   {"\\e[F", "ed-move-to-end"},       {"\\eOH", "ed-move-to-beg"},
-    {"\\eOF", "ed-move-to-end"},   {"\\e[3~", "ed-delete-next-char"}, {"\\e[1;5D", "ed-prev-word"},
-    {"\\e[1;5C", "em-next-word"},  {"\\eb", "ed-prev-word"},          {"\\ef", "em-next-word"},
-    {"^W", "ed-delete-prev-word"}, {"^U", "vi-kill-line-prev"},       {"^R", "em-inc-search-prev"},
+    {"\\e[200~", "glim-paste"},   {"\\e[1~", "ed-move-to-beg"},      {"\\e[4~", "ed-move-to-end"},
+    {"\\e[H", "ed-move-to-beg"},  {"\\e[F", "ed-move-to-end"},       {"\\eOH", "ed-move-to-beg"},
+    {"\\eOF", "ed-move-to-end"},  {"\\e[3~", "ed-delete-next-char"}, {"\\e[1;5D", "ed-prev-word"},
+    {"\\e[1;5C", "em-next-word"}, {"\\eb", "ed-prev-word"},          {"\\ef", "em-next-word"},
+    {"^I", "glim-complete"},      {"^W", "ed-delete-prev-word"},     {"^U", "vi-kill-line-prev"},
+    {"^R", "em-inc-search-prev"},
 };
 
 static char *show_prompt(EditLine *el) {
@@ -181,6 +219,7 @@ static int open_editor(struct line_reader *r, bool keep_history, glim_err *e) {
     el_set(r->el, EL_HIST, history, r->past.list);
     el_wset(r->el, EL_GETCFN, read_key);
     el_wset(r->el, EL_ADDFN, L"glim-paste", L"Take in pasted text", take_paste);
+    el_wset(r->el, EL_ADDFN, L"glim-complete", L"Complete a command or file", take_tab);
     for (size_t i = 0; i < COUNT(keys); i++)
         el_set(r->el, EL_BIND, keys[i][0], keys[i][1], NULL);
     /* CR and LF as they are: a pasted CR LF must not become two line ends. */
@@ -212,6 +251,11 @@ void line_close(struct line_reader *r) {
     past_close(&r->past);
     free(r->text);
     free(r);
+}
+
+void line_set_completer(struct line_reader *r, line_completer *fn, void *ud) {
+    r->complete = fn;
+    r->complete_ud = ud;
 }
 
 bool line_is_edited(const struct line_reader *r) {

@@ -3,6 +3,7 @@
 #define TOOL_LINE_H
 
 #include "base/base.h"
+#include "tool/complete.h"
 
 struct line_reader;
 
@@ -21,6 +22,12 @@ void line_close(struct line_reader *r); /* NULL is fine */
 
 /* Whether lines are edited: both ends are terminals. Otherwise no prompt is shown. */
 bool line_is_edited(const struct line_reader *r);
+
+/* What the tab key offers: names go to complete_offer for the word that is at the end of line,
+ * which is what stands before the cursor; where there is nothing to complete, complete_begin is not
+ * called and it returns false. */
+typedef bool line_completer(void *ud, const char *line, struct completion *c);
+void line_set_completer(struct line_reader *r, line_completer *fn, void *ud);
 
 /* The next line without its end, zero-terminated, valid until the next call. Text pasted into an
  * edited line keeps its line ends. */
