@@ -224,8 +224,7 @@ static int run_main(const struct command *c, int argc, char **argv) {
         {0, "special", NULL, OPTION_SWITCH, &r.special, 0, 0,
          "with --raw: names of control tokens are those tokens"},
         {0, "messages", "FILE", OPTION_TEXT, &r.messages_file, 0, 0,
-         "a conversation before the prompt, or in place of it: a JSON\n"
-         "                          list, or what /save of glim chat writes"},
+         "a conversation before the prompt, or in its place: JSON, as /save writes"},
         {0, "tools", "FILE", OPTION_TEXT, &r.tools_file, 0, 0,
          "tools that the model may call: a JSON list"},
         OPTION_THINK(r.g),
