@@ -562,6 +562,25 @@ static const struct stream_sample stream_samples[] = {
     {"nemotron", STREAM_NEMOTRON, 0, 0, "<TOOLCALL>[{\"name\": \"f\", \"arguments\": {}}]</TOOLCALL>",
      "call f call00001\nargs {}\nend\nstop"},
 
+    {"apriel", STREAM_NEMOTRON, 0, 0, "Ok.\n<tool_calls>[{\"name\": \"f\", \"arguments\": {}}, {\"name\": \"g\"}]</tool_calls>",
+     "text Ok.\ncall f call00001\nargs {}\nend\ncall g call00002\nargs {}\nend\nstop"},
+    {"minimax m1", STREAM_NEMOTRON, 0, 0,
+     "<tool_calls>\n{\"name\": \"f\", \"arguments\": {}}\n{\"name\": \"g\", \"arguments\": {}}\n</tool_calls>",
+     "call f call00001\nargs {}\nend\ncall g call00002\nargs {}\nend\nstop"},
+    {"minicpm", STREAM_MINICPM, STREAM_TOOLS, 0,
+     "<think>\nHm.\n</think>\n\n<function name=\"f\"><param name=\"text\"><![CDATA[a </param> <b>\n]]></param><param name=\"number\">-3"
+     "</param></function>\n<function name=\"g\"></function>",
+     "thought Hm.\ncall f call00001\nargs {\"text\":\"a </param> <b>\\n\",\"number\":-3}\nend\ncall g call00002\nargs {}\nend\nstop"},
+    {"minicpm almost within", STREAM_MINICPM, STREAM_TOOLS, 0,
+     "<function name=\"f\"><param name=\"text\"><![CDATA</param><param name=\"maybe\"></param><param name=\"object\">{'a': True}</param>"
+     "<param name=\"other\"><![CDATA[]]></param></function>",
+     "call f call00001\nargs {\"text\":\"<![CDATA\",\"maybe\":\"\",\"object\":{\"a\":true},\"other\":\"\"}\nend\nstop"},
+    {"minicpm talked about", STREAM_MINICPM, STREAM_TOOLS, 0, "the <function name=\"nobody\"> tag", "text the <function name=\"nobody\"> tag\nstop"},
+    {"minicpm no tools", STREAM_MINICPM, 0, 0, "<function name=\"f\"></function>", "text <function name=\"f\"></function>\nstop"},
+    {"minicpm cut", STREAM_MINICPM, STREAM_TOOLS, 0, "<function name=\"f\"><param name=\"text\"><![CDATA[a]]></par",
+     "call f call00001\nargs {\"text\":\"a\ndrop\n" BAD "the answer ends within it\n"
+     "text <function name=\"f\"><param name=\"text\"><![CDATA[a]]></par\nstop"},
+
     /* ---- gpt-oss ---- */
     {"harmony", STREAM_HARMONY, 0, 0,
      H_CHAN "analysis" H_MSG "Hm.\n" H_END H_START "assistant" H_CHAN "final" H_MSG "Yes.\n" H_RETURN,

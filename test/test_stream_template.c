@@ -60,7 +60,7 @@ static const struct {
     {"idefics3", STREAM_PLAIN, NO_CALLS, ""},
     {"internlm3", STREAM_PLAIN, NO_CALLS, ""},
     {"minicpm-4", STREAM_PLAIN, NO_CALLS, ""},
-    {"minicpm-5", STREAM_THINK, NO_CALLS, ""},
+    {"minicpm-5", STREAM_MINICPM, TWO, "<function name=\"get"},
     {"minimax-m2", STREAM_MINIMAX, TWO, "<minimax:tool_call>"},
     {"ministral-3", STREAM_MISTRAL, TWO, "[TOOL_CALLS]"},
     {"mistral-0.1", STREAM_PLAIN, NO_CALLS, ""},

@@ -63,6 +63,7 @@ struct stream_call {
     u8 target;     /* what the value being read is for */
     size_t lead;   /* bytes of raw before what follows the mark */
     size_t sent;   /* bytes of args handed out */
+    bool cdata;    /* the value being read stands within <![CDATA[ ]]> */
     u32 types;     /* of the argument being read, where its notation does not tell */
     u32 n_hold;
     char hold[128]; /* what may be the end of a value; see stream_call_tag.c */

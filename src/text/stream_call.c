@@ -124,7 +124,7 @@ static enum call_step call_code(struct stream *s) {
 
 static bool call_has_tags(const struct stream *s) {
     return s->family == STREAM_QWEN_XML || s->family == STREAM_SEED || s->family == STREAM_GLM ||
-           s->family == STREAM_MINIMAX;
+           s->family == STREAM_MINIMAX || s->family == STREAM_MINICPM;
 }
 
 static enum call_step call_start_byte(struct stream *s, char b) {
@@ -163,7 +163,9 @@ static enum call_step call_start_byte(struct stream *s, char b) {
 /* Hermes' and Llama's models sometimes write several objects in a row. */
 static enum call_step call_end_byte(struct stream *s, char b) {
     struct stream_call *c = &s->call;
-    bool several = (s->family == STREAM_HERMES || s->family == STREAM_LLAMA) && !c->list;
+    bool several =
+        (s->family == STREAM_HERMES || s->family == STREAM_LLAMA || s->family == STREAM_NEMOTRON) &&
+        !c->list;
     if (b == '`' && c->fence)
         return --c->fence || s->family == STREAM_DEEPSEEK ? CALL_MORE : CALL_OVER;
     if (c->fence && c->fence < 3) {
@@ -240,6 +242,7 @@ static enum call_step call_state_byte(struct stream *s, char b) {
     case TAG_KEY:
     case TAG_KEY_END:
     case TAG_LINE:
+    case TAG_CDATA:
     case TAG_VALUE:
     case TAG_MORE:
         return call_tag_byte(s, b);
@@ -271,8 +274,8 @@ bool call_in_string(const struct stream *s) {
     const struct stream_call *c = &s->call;
     bool reading =
         c->state == IN_NAME || c->state == IN_MEMBER || c->state == IN_ARG || c->state == IN_ARGS;
-    return c->tag || c->state == IN_CODE || c->state == TAG_LINE || c->state == TAG_VALUE ||
-           (reading && value_in_string(&c->value));
+    return c->tag || c->state == IN_CODE || c->state == TAG_LINE || c->state == TAG_CDATA ||
+           c->state == TAG_VALUE || (reading && value_in_string(&c->value));
 }
 
 bool call_in_list(const struct stream *s) {

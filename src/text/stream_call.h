@@ -48,6 +48,7 @@ enum {
     TAG_KEY,      /* an argument's name */
     TAG_KEY_END,  /* the tag behind it */
     TAG_LINE,     /* a value, whose first line end is the notation's */
+    TAG_CDATA,    /* a value, perhaps within <![CDATA[ ]]> */
     TAG_VALUE,    /* reading it */
     TAG_MORE,     /* behind the call: another, or the closing mark */
 };

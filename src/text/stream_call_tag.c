@@ -1,7 +1,8 @@
-/* Calls whose arguments stand between tags, each value as it is: Qwen3-Coder's, Seed's, GLM's and
- * MiniMax's. Nothing in the notation tells "3" from 3. The tool's declaration does (s->tools): what
- * may only be a string is handed out as it comes; what may be something else is read as JSON when
- * it is complete, and stays a string if it is none; what nobody declared is a string.
+/* Calls whose arguments stand between tags, each value as it is: Qwen3-Coder's, Seed's, GLM's,
+ * MiniMax's, and MiniCPM's, which puts some values within <![CDATA[ ]]>. Nothing in the notation
+ * tells "3" from 3. The tool's declaration does (s->tools): what may only be a string is handed out
+ * as it comes; what may be something else is read as JSON when it is complete, and stays a string
+ * if it is none; what nobody declared is a string.
  *
  * Values are not escaped, so that one may hold tags itself. It ends only where the next argument or
  * the call's end follows its closing tag. */
@@ -16,12 +17,23 @@ static const struct tag_form {
 } tag_xml = {"<function=", ">", "<parameter=", ">", "</parameter>", "</function>", true},
   tag_glm = {"", "", "<arg_key>", "</arg_key><arg_value>", "</arg_value>", "", false},
   tag_invoke = {"<invoke name=\"", "\">", "<parameter name=\"", "\">", "</parameter>",
-                "</invoke>",       false};
+                "</invoke>",       false},
+  tag_param = {"<function name=\"", "\">", "<param name=\"", "\">", "</param>",
+               "</function>",       false},
+  tag_cdata = {"<function name=\"", "\">", "<param name=\"", "\">", "]]></param>",
+               "</function>",       false};
 
 static const struct tag_form *tag_of(const struct stream *s) {
-    return s->family == STREAM_GLM       ? &tag_glm
-           : s->family == STREAM_MINIMAX ? &tag_invoke
-                                         : &tag_xml;
+    switch (s->family) {
+    case STREAM_GLM:
+        return &tag_glm;
+    case STREAM_MINIMAX:
+        return &tag_invoke;
+    case STREAM_MINICPM:
+        return s->call.cdata ? &tag_cdata : &tag_param;
+    default:
+        return &tag_xml;
+    }
 }
 
 /* ---- Tags ------------------------------------------------------------------------------------ */
@@ -144,7 +156,8 @@ static void tag_value_begin(struct stream *s) {
         value_put_content(&c->args, key.p[i]);
     call_put(&c->args, tag_streams(c) ? "\":\"" : "\":");
     c->word.n = 0;
-    c->state = tag_of(s)->lines ? TAG_LINE : TAG_VALUE;
+    c->cdata = false;
+    c->state = tag_of(s)->lines ? TAG_LINE : s->family == STREAM_MINICPM ? TAG_CDATA : TAG_VALUE;
 }
 
 static enum call_step tag_call_done(struct stream *s) {
@@ -178,6 +191,29 @@ static enum call_step tag_value_byte(struct stream *s, char b) {
         memmove(c->hold, c->hold + 1, --c->n_hold);
     }
     return CALL_MORE;
+}
+
+/* A value's first bytes, where they may open <![CDATA[. */
+static enum call_step tag_cdata_byte(struct stream *s, char b) {
+    static const char opens[] = "<![CDATA[";
+    struct stream_call *c = &s->call;
+    char held[sizeof opens];
+    u32 n = c->n_hold;
+    if (b == opens[n]) {
+        c->hold[c->n_hold++] = b;
+        c->cdata = opens[c->n_hold] == 0;
+        if (!c->cdata) return CALL_MORE;
+        c->n_hold = 0;
+        c->state = TAG_VALUE;
+        return CALL_MORE;
+    }
+    memcpy(held, c->hold, n);
+    c->n_hold = 0;
+    c->state = TAG_VALUE;
+    enum call_step step = CALL_MORE;
+    for (u32 i = 0; i < n && step == CALL_MORE; i++)
+        step = call_tag_byte(s, held[i]);
+    return step == CALL_MORE ? call_tag_byte(s, b) : step;
 }
 
 /* A name up to its tag, in which there are no blanks, quotes or brackets. */
@@ -257,6 +293,8 @@ enum call_step call_tag_byte(struct stream *s, char b) {
     case TAG_LINE:
         c->state = TAG_VALUE;
         return b == '\n' ? CALL_MORE : tag_value_byte(s, b);
+    case TAG_CDATA:
+        return tag_cdata_byte(s, b);
     case TAG_VALUE:
         return tag_value_byte(s, b);
     default: /* TAG_OPEN, TAG_MORE */

@@ -21,9 +21,10 @@ enum stream_family {
     STREAM_KIMI,     /* a list of calls, each functions.f:0<sep>{} */
     STREAM_PHI,      /* <|tool_call|>[{..}]<|/tool_call|>, and functools[{..}] */
     STREAM_COMMAND,  /* <|START_ACTION|>[{"tool_name": "f", "parameters": {}}]<|END_ACTION|> */
-    STREAM_NEMOTRON, /* <TOOLCALL>[{..}]</TOOLCALL> */
+    STREAM_NEMOTRON, /* <TOOLCALL>[{..}]</TOOLCALL>; Apriel, MiniMax M1: <tool_calls> */
     STREAM_HARMONY, /* messages: <|start|>assistant to=functions.f<|channel|>commentary<|message|>{}
                      */
+    STREAM_MINICPM, /* <function name="f"><param name="a">1</param></function> */
     STREAM_FAMILIES
 };
 
