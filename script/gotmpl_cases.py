@@ -78,6 +78,9 @@ TALKS = [
                   {"role": "assistant", "content": "Pictures."},
                   {"role": "user", "content": "And [img]?", "images": ["BBBB"]}]},
     {"messages": [{"role": "user", "content": "Begin"}, {"role": "assistant", "content": "It was a dark"}]},
+    {"messages": [{"role": "user", "content": "One"},
+                  {"role": "assistant", "content": " <think>\nHm,\none.\n</think>\n\nIt is <think>1</think>."},
+                  {"role": "user", "content": "Two"}, {"role": "assistant", "content": "<think>  So"}], "think": True},
     {"messages": [{"role": "User", "content": "Case"}, {"role": "assistant", "content": ""}, {"role": "user", "content": ""}]},
 ]
 
@@ -104,7 +107,7 @@ SNIPPETS = alone(
     "{{ \"a\\tb\\\"c\\\\ \\x41 \\101 \\u00e9 \\U0001F600\" }}", "{{ `raw \\n \"q\"` }}", "{{ true }} {{ false }}",
     "{{ nil }}", "{{ 08 }}", "{{ 1__0 }}", "{{ _1 }}", "{{ 9223372036854775807 }}", "{{ 9223372036854775808 }}",
     "{{ 1x }}", "{{ 0x }}", "{{ \"\\q\" }}", "{{ '' }}", "{{ 'ab' }}", "{{ '\\'' }}", "{{ \"\\'\" }}", "{{ 0x_1 }}", "{{ 1_ }}",
-    "{{ '\\x41' }} {{ '\\u00e9' }} {{ '\\\"' }}", "{{ -'a' }}", "{{ \"a\nb\" }}", "{{ `a\nb` }}", "{{ 0_17 }}", "{{ +.5e-3 }}",
+    "{{ '\\x41' }} {{ '\\u00e9' }} {{ '\\\"' }}", "{{ -'a' }}", "{{ \"a\nb\" }}", "{{ `a\nb` }}", "{{ 0_17 }}", "{{/*/ a */}}b", "{{/**/}}b", "{{/*/}}b", "{{ +.5e-3 }}",
     # Printing
     "{{ .D.l }}", "{{ .D.m }}", "{{ .D.n }}", "{{ .None }}", "{{ .D.b }}", "{{ .D.t }}", "{{ .D.e }}|", "{{ .D.big }}",
     "{{ .D.tiny }}", "{{ .D.el }}{{ .D.em }}", "{{ .D }}", "{{ print 1 2 \"a\" 3 \"b\" \"c\" 4 5.5 true nil }}",
@@ -175,7 +178,7 @@ SNIPPETS = alone(
     ("{{ range .Messages }}{{ range .ToolCalls }}{{ range $k, $v := .Function.Arguments }}{{ $k }}={{ $v }};{{ end }}{{ .Function.Arguments.query }}{{ end }}{{ end }}", 6),
     ("{{ range .Messages }}{{ range .ToolCalls }}{{ .Function.Arguments.String }}{{ .ID }}{{ .Function.Index }}{{ end }}{{ .ToolName }}{{ .ToolCallID }}{{ end }}", 5),
     ("{{ range .Messages }}{{ .ToolCalls }}{{ end }}", 4), ("{{ range .Messages }}{{ .Thinking }}{{ .Role }}{{ end }}{{ .Think }}{{ .IsThinkSet }}{{ .ThinkLevel }}", 9),
-    ("{{ .Think }}{{ .IsThinkSet }}[{{ .ThinkLevel }}]{{ len .Messages }}", 0), ("{{ .Think }}{{ .IsThinkSet }}[{{ .ThinkLevel }}]{{ len .Messages }}", 7), ("{{ .Think }}{{ .IsThinkSet }}[{{ .ThinkLevel }}]{{ len .Messages }}", 8),
+    ("{{ .Think }}{{ .IsThinkSet }}[{{ .ThinkLevel }}]{{ len .Messages }}", 0), ("{{ range .Messages }}{{ json .Thinking }}{{ json .Content }}{{ end }}", 14), ("{{ range .Messages }}{{ json .Content }}{{ end }}", 14), ("{{ .Think }}{{ .IsThinkSet }}[{{ .ThinkLevel }}]{{ len .Messages }}", 7), ("{{ .Think }}{{ .IsThinkSet }}[{{ .ThinkLevel }}]{{ len .Messages }}", 8),
     ("{{ .System }}|{{ range .Messages }}{{ .Role }}:{{ .Content }};{{ end }}", 10), ("{{ range .Messages }}{{ len .Images }}{{ if .Images }}i{{ end }}{{ .Content }}{{ end }}", 12),
     ("{{ (index .Messages 0).Role }}{{ .System }}", 1), ("{{ with index .Messages 0 }}{{ .Role }}{{ end }}{{ (index .Messages 0).Content }}", 1), ("{{ range $i, $m := .Messages }}{{ if eq (len (slice $.Messages $i)) 1 }}last{{ end }}{{ end }}", 2),
     ("{{ eq .Messages nil }}{{ eq .Tools nil }}", 0), ("{{ eq (index .Messages 0) (index .Messages 0) }}{{ eq (index .Messages 0) (index .Messages 1) }}{{ eq (index .Messages 0) nil }}", 1), ("{{ print (index .Messages 0) }}{{ len .Messages }}", 0), ("{{ range .Messages }}{{ .Role.x }}{{ end }}", 0),
@@ -183,6 +186,6 @@ SNIPPETS = alone(
     # Templates of one turn: what is behind the answer
     ("{{ .System }}[{{ .Prompt }}]", 2), ("{{ .Prompt }}>{{ .Response }}<", 2), ("{{ .Prompt }}>{{ .Response }}<", 13), ("{{ .Prompt }}>{{ if .Response }}{{ .Response }}<{{ end }}{{ .System }}", 2),
     ("{{ if .Response }}r{{ end }}{{ .Prompt }}{{ .Response }}x", 2), ("{{ if .Prompt }}{{ .Prompt }}{{ .Response }}x{{ end }}y", 2), ("{{ if .Prompt }}p{{ else }}{{ .Response }}{{ end }}y", 2),
-    ("{{ $.Prompt }}{{ $.Response }}x", 2), ("{{ print .Response \"a\" }}b", 2), ("{{ print (print .Response) }}b", 13), ("{{ .Response | print }}b{{ .Prompt }}", 13), ("{{ with .Prompt }}{{ . }}{{ $.Response }}{{ end }}!", 2),
-    ("{{ .System }}{{ .Prompt }}{{ .Response }};", 10), ("{{ .System }}{{ .Prompt }}{{ .Response }};", 14), ("{{ .Prompt }}{{ .Response }}{{ define \"a\" }}{{ end }}z", 2), ("{{ range .D }}{{ .Response }}{{ end }}{{ .Prompt }}", 1),
+    ("{{ $.Prompt }}{{ $.Response }}x", 2), ("{{ print .Response \"a\" }}b", 2), ("{{ print .Response .Response .Prompt }}b", 13), ("{{ printf \"%v\" (index .Messages 0) }}", 0), ("{{ range .Tools }}{{ .Nothing }}{{ end }}{{ len .Messages }}", 0), ("{{ print (print .Response) }}b", 13), ("{{ .Response | print }}b{{ .Prompt }}", 13), ("{{ with .Prompt }}{{ . }}{{ $.Response }}{{ end }}!", 2),
+    ("{{ .System }}{{ .Prompt }}{{ .Response }};", 10), ("{{ .System }}{{ .Prompt }}{{ .Response }};", 15), ("{{ .Prompt }}{{ .Response }}{{ define \"a\" }}{{ end }}z", 2), ("{{ range .D }}{{ .Response }}{{ end }}{{ .Prompt }}", 1),
 ]

@@ -11,6 +11,7 @@ import (
 
 	"github.com/ollama/ollama/api"
 	"github.com/ollama/ollama/template"
+	"github.com/ollama/ollama/thinking"
 )
 
 type talk struct {
@@ -36,7 +37,7 @@ type result struct {
 }
 
 // As Ollama's server does: images are numbered in the text, thinking is on where there is a place
-// for thoughts.
+// for thoughts, and what stands in answers between <think> and </think> is a thought.
 func render(t *template.Template, raw json.RawMessage) (r result) {
 	defer func() {
 		if e := recover(); e != nil {
@@ -50,6 +51,12 @@ func render(t *template.Template, raw json.RawMessage) (r result) {
 	vars, err := t.Vars()
 	if err != nil {
 		return result{Error: err.Error()}
+	}
+	for i, m := range c.Messages {
+		if m.Role == "assistant" && m.Thinking == "" && slices.Contains(vars, "thinking") {
+			p := thinking.Parser{OpeningTag: "<think>", ClosingTag: "</think>"}
+			c.Messages[i].Thinking, c.Messages[i].Content = p.AddContent(m.Content)
+		}
 	}
 	images := 0
 	for i, m := range c.Messages {

@@ -206,8 +206,8 @@ static void test_load_errors(void **state) {
         {"{{ .System | html }}", "line 1|no function 'html'", GLIM_UNSUPPORTED},
         {"a\n{{ range .Messages }}\n{{ .Contents }}{{ end }}",
          "line 3|no 'Contents' in a value of type *template.templateMessage", GLIM_UNSUPPORTED},
-        {"{{ range $i, $m := .Messages }}{{ range $m.ToolCalls }}{{ .Name }}{{ end }}{{ end }}",
-         "no 'Name'|templateToolCall", GLIM_UNSUPPORTED},
+        {"{{ range $i, $m := .Messages }}{{ len $m.Contents }}{{ end }}", "no 'Contents'",
+         GLIM_UNSUPPORTED},
         {"{{ (index .Messages 0).Rolle }}", "no 'Rolle'", GLIM_UNSUPPORTED},
         {"{{ with .System }}\n{{ end }}\n{{ .System.x }}",
          "line 3|no 'x' in a value of type string", GLIM_UNSUPPORTED},
@@ -357,6 +357,34 @@ static void test_other_shapes(void **state) {
     arena_free(&a);
 }
 
+/* A thought that the prompt has opened ends in the answer; what only mentions the marks is text. */
+static void test_thoughts(void **state) {
+    (void)state;
+    static const char *const cases[][2] = {
+        {"Hm.</think>\n1", "Hm.|1"},
+        {"1 is <think> and </think>", "|1 is <think> and </think>"},
+        {"<think>not ended", "not ended|"},
+        {"<think></think>", "|"},
+        {" 1 ", "| 1 "},
+    };
+    struct arena a;
+    glim_err e = {0};
+    struct gotmpl *t = open_template(
+        &a, text_of("{{ range .Messages }}{{ .Thinking }}|{{ .Content }}{{ end }}"), &e);
+    if (!t) fail_test("%s", e.msg);
+    for (u32 i = 0; i < COUNT(cases); i++) {
+        size_t n;
+        json_t *talk =
+            json_pack("{s:[{s:s, s:s}]}", "messages", "role", "assistant", "content", cases[i][0]);
+        char *got = render(t, talk, NULL, &n, &e);
+        if (!got) fail_test("%s", e.msg);
+        assert_string_equal(got, cases[i][1]);
+        free(got);
+        json_decref(talk);
+    }
+    arena_free(&a);
+}
+
 /* Who wrote what: t for the template's bytes, c for content. */
 static void test_marks(void **state) {
     (void)state;
@@ -457,8 +485,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_library),      cmocka_unit_test(test_snippets),
         cmocka_unit_test(test_load_errors),  cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_other_shapes), cmocka_unit_test(test_marks),
-        cmocka_unit_test(test_no_memory),
+        cmocka_unit_test(test_other_shapes), cmocka_unit_test(test_thoughts),
+        cmocka_unit_test(test_marks),        cmocka_unit_test(test_no_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,8 @@
 /* Chat templates of Ollama's store: Go's text/template with Ollama's functions and variables. What
  * Ollama makes of a conversation is made here byte for byte: one rendering of all messages where
- * the template reads .Messages, else one per turn, cut behind .Response. Not there: html, js,
- * urlquery, call, complex numbers, and values that Go prints as addresses. */
+ * the template reads .Messages, else one per turn, cut behind .Response. Thoughts in answers
+ * (<think>) are apart from them for templates that read .Thinking. Not there: html, js, urlquery,
+ * call, complex numbers, and values that Go prints as addresses. */
 #ifndef TEXT_GOTMPL_H
 #define TEXT_GOTMPL_H
 

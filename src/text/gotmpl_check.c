@@ -84,7 +84,8 @@ static const struct gtype *check_pipe(struct gcheck *c, const struct gnode *n) {
     return t;
 }
 
-/* The variables of a loop are of other types than what it loops over. */
+/* The variables of a loop are of other types than what it loops over. That there is something to
+ * loop over is a condition, too, but for messages. */
 static void check_range(struct gcheck *c, const struct gnode *n) {
     const struct gtype *t = check_pipe(c, n->a), *outer = c->dot, *item = NULL;
     if (t && (t->kind == GKIND_LIST || t->kind == GKIND_MAP)) item = known(t->elem);
@@ -93,10 +94,13 @@ static void check_range(struct gcheck *c, const struct gnode *n) {
         bool last = i + 1 == n->a->n_slot;
         c->var[slot] = last && !c->assigned[slot] ? item : NULL;
     }
+    u32 conditions = c->conditions;
+    c->conditions += t != &gtype_messages;
     c->dot = item;
     check_node(c, n->b);
     c->dot = outer;
     if (n->c) check_node(c, n->c);
+    c->conditions = conditions;
 }
 
 static void check_node(struct gcheck *c, const struct gnode *n) {

@@ -381,7 +381,8 @@ int gotmpl_render(const struct gotmpl *t, struct jmem *m, const struct gotmpl_re
     struct grun x = {.t = t, .m = m, .now = r->now};
     struct jbuf b = {0};
     *out = (struct jinja_result){.text = {"", 0}, .ours = true};
-    struct jval root = grun_variables(t, m, r), messages = gotmpl_messages(m, r->messages), system;
+    struct jval root = grun_variables(t, m, r), system;
+    struct jval messages = gotmpl_messages(m, r->messages, gotmpl_reads(t, "thinking"));
     if (m->rc) return m->rc;
     messages = collate(m, messages, &system);
     if (m->rc) return m->rc;

@@ -181,12 +181,6 @@ static struct gval fun_slice(struct grun *x, const struct gval *arg, u32 n) {
 
 /* ---- Text ------------------------------------------------------------------------------------ */
 
-/* As fmt writes an argument: a struct that others point to shows that. */
-static void put_argument(struct grun *x, struct jbuf *b, struct gval v) {
-    if (v.type && v.type->pointer && v.v.kind != JVAL_NONE) jbuf_puts(x->m, b, "&", true);
-    gput_value(x->m, b, gval_plain(v));
-}
-
 static bool is_text(struct gval v) {
     return v.type && v.type->kind == GKIND_STR;
 }
@@ -196,7 +190,7 @@ static struct gval fun_print(struct grun *x, const struct gval *arg, u32 n) {
     struct jbuf b = {0};
     for (u32 i = 0; i < n && !x->m->rc; i++) {
         if (i && !is_text(arg[i - 1]) && !is_text(arg[i])) jbuf_puts(x->m, &b, " ", true);
-        put_argument(x, &b, arg[i]);
+        gput_argument(x->m, &b, arg[i]);
     }
     return gval_str(jbuf_done(x->m, &b));
 }
@@ -205,7 +199,7 @@ static struct gval fun_println(struct grun *x, const struct gval *arg, u32 n) {
     struct jbuf b = {0};
     for (u32 i = 0; i < n && !x->m->rc; i++) {
         if (i) jbuf_puts(x->m, &b, " ", true);
-        put_argument(x, &b, arg[i]);
+        gput_argument(x->m, &b, arg[i]);
     }
     jbuf_puts(x->m, &b, "\n", true);
     return gval_str(jbuf_done(x->m, &b));

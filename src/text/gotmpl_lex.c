@@ -57,7 +57,7 @@ static void glex_close(struct glex *l, size_t n) {
 
 /* Behind the "{{" and its sign, at a comment's beginning. */
 static bool glex_skip_comment(struct glex *l) {
-    const char *end = memmem(l->p + l->at, l->n - l->at, "*/", 2);
+    const char *end = memmem(l->p + l->at + 2, l->n - l->at - 2, "*/", 2);
     if (!end) return false;
     move(l, (size_t)(end + 2 - (l->p + l->at)));
     size_t n = close_at(l, 0);

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "text/jinja_call.h"
 #include "text/json.h"
 
 /* ---- Types ----------------------------------------------------------------------------------- */
@@ -327,6 +328,23 @@ static struct jval name_of_call(struct jmem *m, struct jval messages, u64 before
     return empty_text(m);
 }
 
+/* Takes the thought that an answer begins with from its text; the prompt may have opened it. */
+static struct jval take_thought(struct jmem *m, struct jval *content) {
+    static const char open[] = "<think>", close[] = "</think>";
+    size_t n_open = sizeof open - 1, n_close = sizeof close - 1;
+    if (m->rc) return *content;
+    const struct jstr *s = jstr_strip(m, content->s, NULL, true, false).s;
+    bool opened = s->t.n >= n_open && memcmp(s->t.p, open, n_open) == 0;
+    if (opened) s = jval_part(m, s, n_open, s->t.n - n_open).s;
+    const char *end = memmem(s->t.p, s->t.n, close, n_close);
+    const char *other = memmem(s->t.p, s->t.n, open, n_open);
+    if (!opened && (!end || (other && other < end))) return empty_text(m);
+    if (opened) s = jstr_strip(m, s, NULL, true, false).s;
+    size_t n = end ? (size_t)(end - s->t.p) : s->t.n, behind = end ? n + n_close : n;
+    *content = jstr_strip(m, jval_part(m, s, behind, s->t.n - behind).s, NULL, true, false);
+    return jval_part(m, s, 0, n);
+}
+
 static struct jval first_text(struct jmem *m, struct jval v, const char *const names[], u32 n) {
     struct jval text = empty_text(m);
     for (u32 i = 0; i < n && !m->rc && text.s->t.n == 0; i++)
@@ -334,7 +352,8 @@ static struct jval first_text(struct jmem *m, struct jval v, const char *const n
     return text;
 }
 
-static struct jval read_message(struct jmem *m, struct jval all, u64 i, u64 *n_images) {
+static struct jval read_message(struct jmem *m, struct jval all, u64 i, bool thoughts,
+                                u64 *n_images) {
     static const char *const thinking[] = {"thinking", "reasoning_content", "reasoning"};
     static const char *const names[] = {"tool_name", "name"};
     struct jval v = all.l->v[i], pictures = jval_list(m, JLIST_LIST);
@@ -349,9 +368,13 @@ static struct jval read_message(struct jmem *m, struct jval all, u64 i, u64 *n_i
     struct jval name = first_text(m, v, names, tool ? 2 : 1);
     if (m->rc) return v;
     if (tool && name.s->t.n == 0 && id.s->t.n) name = name_of_call(m, all, i, id);
+    struct jval thought = first_text(m, v, thinking, COUNT(thinking));
+    if (m->rc) return v;
+    if (thoughts && str_is(role.s->t, "assistant") && thought.s->t.n == 0)
+        thought = take_thought(m, &content);
     struct jval fields[] = {role,
                             with_images(m, content, pictures.l->n, n_images),
-                            first_text(m, v, thinking, COUNT(thinking)),
+                            thought,
                             pictures.l->n ? pictures : jval_none(),
                             read_calls(m, list_member(m, v, "tool_calls")),
                             name,
@@ -359,10 +382,10 @@ static struct jval read_message(struct jmem *m, struct jval all, u64 i, u64 *n_i
     return struct_of(m, fields, COUNT(fields));
 }
 
-struct jval gotmpl_messages(struct jmem *m, struct jval messages) {
+struct jval gotmpl_messages(struct jmem *m, struct jval messages, bool thoughts) {
     struct jval all = jval_list(m, JLIST_LIST);
     u64 n_images = 0;
     for (u64 i = 0; i < messages.l->n && !m->rc; i++)
-        jlist_push(m, all.l, read_message(m, messages, i, &n_images));
+        jlist_push(m, all.l, read_message(m, messages, i, thoughts, &n_images));
     return all;
 }

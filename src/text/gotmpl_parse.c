@@ -488,11 +488,13 @@ static bool cut_pipe(struct gnode *pipe, bool *cut) {
         u32 left = 0;
         for (u32 k = 0; k < command->n; k++) {
             struct gnode *arg = command->list[k];
-            if (*cut) {
+            bool answer = false;
+            for (u32 f = 0; arg->kind == GNODE_FIELD && f < arg->n_names; f++)
+                answer |= str_is(arg->names[f], "Response");
+            if (answer) {
+                *cut = true;
+            } else if (*cut) {
                 arg->gone = true;
-            } else if (arg->kind == GNODE_FIELD) {
-                for (u32 f = 0; f < arg->n_names; f++)
-                    *cut |= str_is(arg->names[f], "Response");
             } else if (arg->kind == GNODE_PIPE) {
                 arg->gone = cut_pipe(arg, cut);
             }

@@ -140,6 +140,11 @@ void gput_value(struct jmem *m, struct jbuf *b, struct gval v) {
     m->depth--;
 }
 
+void gput_argument(struct jmem *m, struct jbuf *b, struct gval v) {
+    if (v.type && v.type->pointer && v.v.kind != JVAL_NONE) gput(m, b, "&");
+    gput_value(m, b, gval_plain(v));
+}
+
 /* ---- JSON ------------------------------------------------------------------------------------ */
 
 /* What stands for a character: as HTML is safe with it; text[0] 0: itself. */

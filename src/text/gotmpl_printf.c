@@ -154,7 +154,7 @@ static struct jval number(struct jmem *m, const struct verb *v, struct gval arg)
 
 static struct jval as_text(struct jmem *m, struct gval v) {
     struct jbuf b = {0};
-    gput_value(m, &b, v);
+    gput_argument(m, &b, v);
     return jbuf_done(m, &b);
 }
 

@@ -77,6 +77,8 @@ u32 *gmap_order(struct jmem *m, const struct jdict *d);
 
 /* As fmt's %v writes it, without value "<nil>". */
 void gput_value(struct jmem *m, struct jbuf *b, struct gval v);
+/* The same for an argument of print and printf: a struct that others point to shows that. */
+void gput_argument(struct jmem *m, struct jbuf *b, struct gval v);
 /* As encoding/json writes it. */
 void gput_json(struct jmem *m, struct jbuf *b, struct gval v);
 struct gval gval_json(struct jmem *m, struct gval v); /* that as text */
@@ -116,9 +118,10 @@ enum gmessage {
 };
 
 /* Messages and tools as programs exchange them (Ollama's members or OpenAI's) as Ollama's types:
- * lists for gtype_messages and gtype_tools. GLIM_ARG names what is not of the type that it must
+ * lists for gtype_messages and gtype_tools. thoughts: those that stand in an answer's text, between
+ * <think> and </think>, are apart from it. GLIM_ARG names what is not of the type that it must
  * have. */
-struct jval gotmpl_messages(struct jmem *m, struct jval messages);
+struct jval gotmpl_messages(struct jmem *m, struct jval messages, bool thoughts);
 struct jval gotmpl_tools(struct jmem *m, struct jval tools);
 
 #endif
