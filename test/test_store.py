@@ -608,8 +608,22 @@ def bundles_load_like_models():
     path = bundle(leap, load_time_parameters={"model": "../parts/model.gguf", "chat_template": "x",
                                               "multimodal_projector": "https://host/mm.gguf"},
                   inference_type="llama.cpp/image-to-text")
-    assert "chat template" in glim("run", path, "--raw", "-n", "2", "hi", code=0).said
+    # Its template is used where the file has none, and worth a word where the file has another.
+    r = glim("template", path, "--messages", talk("hi"), code=0)
+    assert r.text == "x" and "the bundle's template" in r.said, r
+    ids = glim("template", path, "--messages", talk("hi"), "--ids", code=0).text.split()
+    said = json.loads(glim("run", path, "-n", "2", "hi", "--json", code=0).text)
+    assert said["prompt_tokens"] == len(ids) <= 2, (said, ids)
+    own = saying("bundled.gguf", "word", b"J:{{ messages[0].content }}")
+    other = bundle(leap, load_time_parameters={"model": own, "chat_template": "x"})
+    r = glim("template", other, "--messages", talk("hi"), code=0)
+    assert r.text == "J:hi" and "the bundle's chat template is not the model file's" in r.said, r
+    fails("no template of Ollama's", args=["run", path, "hi", "--template", "ollama"])
+    path = bundle(leap, load_time_parameters={"model": "../parts/model.gguf", "chat_template": "x",
+                                              "multimodal_projector": "https://host/mm.gguf"},
+                  inference_type="llama.cpp/image-to-text")
     r = glim("show", path, code=1)
+    assert "turns by    the Jinja template in the bundle" in r.text, r
     assert "multimodal_projector" in r.text and "not downloaded" in r.text and "llama" in r.text, r
     d = json.loads(glim("show", path, "--json", code=1).text)
     assert abs(d["generation"]["min_p"] - 0.15) < 1e-6 and d["family"] == "llama", d

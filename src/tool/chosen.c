@@ -57,15 +57,14 @@ static int find_given(struct chosen *c, const char *path, glim_err *e) {
 }
 
 static int find_store(struct chosen *c, const struct picked *picked, glim_err *e) {
-    if (picked && picked->template_why.code)
+    if (picked->template_why.code)
         return fail(e, picked->template_why.code, "%s", picked->template_why.msg);
+    bool go = picked->language == GLIM_TEMPLATE_GO;
     c->from = CHOSEN_STORE;
-    c->language = GLIM_TEMPLATE_GO;
-    c->text = picked ? picked->template : (struct str){0};
-    c->said = "Ollama's template in the store";
-    if (c->text.n) return GLIM_OK;
-    return fail(e, GLIM_NOT_FOUND,
-                "--template ollama: the model has no template layer of Ollama's");
+    c->language = picked->language;
+    c->text = picked->template;
+    c->said = go ? "Ollama's template in the store" : "the Jinja template in the bundle";
+    return GLIM_OK;
 }
 
 int chosen_find(struct chosen *c, const char *flag, const struct picked *picked, bool file_has,
@@ -75,6 +74,8 @@ int chosen_find(struct chosen *c, const char *flag, const struct picked *picked,
     bool jinja = flag && strcmp(flag, "jinja") == 0, ollama = flag && strcmp(flag, "ollama") == 0;
     if (jinja && !file_has)
         return fail(e, GLIM_NOT_FOUND, "--template jinja: the model's file has no template");
+    if (ollama && !(layer && picked->language == GLIM_TEMPLATE_GO))
+        return fail(e, GLIM_NOT_FOUND, "--template ollama: the model has no template of Ollama's");
     if (ollama) return find_store(c, picked, e);
     if (flag && !jinja) return find_given(c, flag, e);
     if (file_has) {
@@ -99,8 +100,8 @@ void chosen_free(struct chosen *c) {
 /* A file's template that cannot be used is an error, not replaced; the store may have another. */
 static int say_other(const struct model_options *o, const glim_model *model, glim_err *e) {
     glim_err why = {0};
-    if (glim_chat_check(model, &why) == GLIM_OK || !o->picked || !o->picked->template.n)
-        return GLIM_OK;
+    bool other = o->picked && o->picked->template.n && o->picked->language == GLIM_TEMPLATE_GO;
+    if (!other || glim_chat_check(model, &why) == GLIM_OK) return GLIM_OK;
     return fail(e, why.code, "%s, or --template ollama", why.msg);
 }
 

@@ -1,5 +1,6 @@
 /* Which template a model's turns are written by: the model file's own; else the store's, a Go
- * template; else none, and the library has the turns of the family. --template goes before all. */
+ * template, or the bundle's; else none, and the library has the turns of the family. --template
+ * goes before all. */
 #ifndef TOOL_CHOSEN_H
 #define TOOL_CHOSEN_H
 
@@ -8,7 +9,7 @@
 
 enum chosen_from {
     CHOSEN_FILE,  /* the model file's: nothing to be done */
-    CHOSEN_STORE, /* text is that of the store's template layer */
+    CHOSEN_STORE, /* text is that of the store's template layer, or of the bundle */
     CHOSEN_GIVEN, /* text is the file's that --template names */
     CHOSEN_NONE,  /* neither has one */
 };

@@ -181,6 +181,7 @@ static int take_entry(struct picked *p, const struct store_entry *entry, glim_er
     /* Wrong only for those who need it. */
     if (rc == GLIM_OK)
         pick_template(entry, &m, &p->template, p->renderer, &p->arena, &p->template_why);
+    p->language = GLIM_TEMPLATE_GO;
     return rc;
 }
 
@@ -215,8 +216,8 @@ int pick_bundle(const char *path, struct bundle *b, struct arena *arena, glim_er
     return fail(e, rc, "%.120s: %s", path, why.msg);
 }
 
-/* The bundle's own chat template wins in LEAP; here the file's is used. Worth a word where they are
- * not the same. */
+/* The bundle's own chat template wins in LEAP; here the file's goes first. Worth a word where they
+ * are not the same. */
 static int compare_templates(const struct bundle *b, const char *path, glim_err *e) {
     struct arena arena;
     struct gguf g;
@@ -224,8 +225,8 @@ static int compare_templates(const struct bundle *b, const char *path, glim_err 
     arena_init(&arena, &mem_libc);
     int rc = gguf_open(&g, path, &arena, quant_size, e);
     if (rc == GLIM_OK) {
-        gguf_str(&g, "tokenizer.chat_template", &own, NULL);
-        if (!str_is(own, b->chat_template))
+        bool has = gguf_str(&g, "tokenizer.chat_template", &own, NULL) == GLIM_OK;
+        if (has && !str_is(own, b->chat_template))
             options_say("the bundle's chat template is not the model file's; the file's is used");
         gguf_close(&g);
     }
@@ -241,6 +242,8 @@ static int take_bundle(struct picked *p, const char *manifest, glim_err *e) {
     p->path = pick_part(manifest, b.model, &p->arena);
     if (!p->path) return fail(e, GLIM_NOMEM, "out of memory");
     p->defaults = b.defaults;
+    if (b.chat_template) p->template = (struct str){b.chat_template, strlen(b.chat_template)};
+    p->language = GLIM_TEMPLATE_JINJA;
     if (plat_kind(p->path) == PLAT_NONE)
         return fail(e, GLIM_NOT_FOUND, "%.90s: its model %.110s: no such file", manifest, p->path);
     return b.chat_template ? compare_templates(&b, p->path, e) : GLIM_OK;

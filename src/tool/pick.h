@@ -11,10 +11,12 @@ struct picked {
     char name[512];           /* as it is shown: "gemma4:e2b", or the manifest's path */
     const char *path;         /* of the GGUF file */
     struct defaults defaults; /* what it is to be run with */
-    struct str template;      /* of Ollama's template layer, a Go template; n 0: there is none */
-    char renderer[64];        /* the code that Ollama writes turns by instead; empty: none */
-    glim_err template_why;    /* why these two could not be read */
-    struct arena arena;       /* all of it */
+    /* Of Ollama's template layer, in Go, or of the bundle, in Jinja; n 0: there is none. */
+    struct str template;
+    enum glim_template language;
+    char renderer[64];     /* the code that Ollama writes turns by instead; empty: none */
+    glim_err template_why; /* why these two could not be read */
+    struct arena arena;    /* all of it */
 };
 
 /* Finds what arg means. TOOL_FINE with *out NULL: a path, to be opened as it is (whether or not

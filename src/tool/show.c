@@ -88,6 +88,7 @@ static int take_entry(struct show *s, const struct store_entry *entry, glim_err 
     if (rc < 0) s->model = NULL;
     /* Settings that cannot be read are worth saying, but do not hide the layers. */
     if (rc == GLIM_OK) pick_defaults(entry, &m, &s->defaults, &s->arena, &s->why);
+    s->picked.language = GLIM_TEMPLATE_GO;
     pick_template(entry, &m, &s->picked.template, s->picked.renderer, &s->arena,
                   &s->picked.template_why);
     return GLIM_OK;
@@ -116,6 +117,9 @@ static int take_bundle(struct show *s, const char *path, glim_err *e) {
     snprintf(s->name, sizeof s->name, "%.500s", path);
     s->manifest = path;
     s->defaults = b.defaults;
+    if (b.chat_template)
+        s->picked.template = (struct str){b.chat_template, strlen(b.chat_template)};
+    s->picked.language = GLIM_TEMPLATE_JINJA;
     s->n = b.n_parts + 1;
     s->parts = arena_array(&s->arena, s->n, sizeof *s->parts);
     if (!s->parts) return fail(e, GLIM_NOMEM, "out of memory");

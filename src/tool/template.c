@@ -70,7 +70,9 @@ static int open_chat(struct chat **chat, const char **note, const struct renderi
     if (rc == GLIM_OK && (*chat)->turns)
         *note = turns_note((*chat)->turns);
     else if (rc == GLIM_OK && c.from == CHOSEN_STORE)
-        *note = "turns are written by Ollama's template in the store";
+        *note = c.language == GLIM_TEMPLATE_GO
+                    ? "turns are written by Ollama's template in the store"
+                    : "turns are written by the bundle's template";
     chosen_free(&c);
     return rc;
 }
