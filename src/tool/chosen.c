@@ -73,9 +73,9 @@ int chosen_find(struct chosen *c, const char *flag, const struct picked *picked,
     *c = (struct chosen){.from = CHOSEN_FILE, .said = "the Jinja template in the model's file"};
     bool jinja = flag && strcmp(flag, "jinja") == 0, ollama = flag && strcmp(flag, "ollama") == 0;
     if (jinja && !file_has)
-        return fail(e, GLIM_NOT_FOUND, "--template jinja: the model's file has no template");
+        return fail(e, GLIM_ARG, "--template jinja: the model's file has no template");
     if (ollama && !(layer && picked->language == GLIM_TEMPLATE_GO))
-        return fail(e, GLIM_NOT_FOUND, "--template ollama: the model has no template of Ollama's");
+        return fail(e, GLIM_ARG, "--template ollama: the model has no template of Ollama's");
     if (ollama) return find_store(c, picked, e);
     if (flag && !jinja) return find_given(c, flag, e);
     if (file_has) {
