@@ -91,7 +91,8 @@ typedef struct {
     /* What a GPU's kernels use beyond what every WebGPU device has (subgroups). NULL or "all": all
      * that it offers; "none": to compare, or where a driver gets it wrong. */
     const char *gpu_features;
-    /* Notes worth telling a person, one line each without a newline; NULL: dropped. */
+    /* Notes worth telling a person, as of a GPU that "auto" cannot use for want of its library; one
+     * line each without a newline. NULL: dropped. */
     void (*log)(void *ud, const char *message);
     void *log_ud;
 } glim_engine_params;

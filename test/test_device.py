@@ -62,6 +62,39 @@ def logits_are_the_reference_ones():
     assert worst < 1e-3, worst
 
 
+E2B = "test/data/gemma4-e2b.gguf"
+
+
+@test
+def tables_stay_in_the_file_when_asked():
+    gpus()
+    ids = ["--ids", " ".join(str(i * 7 % 300) for i in range(40)), "--raw", "--all"]
+    for arithmetic in [[], ["--fast"]]:
+        args = ["logits", E2B, *ids, *arithmetic, "--device", "gpu", "--tables"]
+        there, here = (glim(*args, t, code=0, quiet=True).out for t in ["device", "file"])
+        assert there == here and len(here) > 40 * 4, arithmetic
+    fails(2, "none of auto|device|file", args=["logits", E2B, *ids, "--tables", "ram"])
+
+
+@test
+def plans_are_for_the_device():
+    memory = gpus()[0]["memory_bytes"]
+    plans = {}
+    for tables in ["auto", "device", "file"]:
+        args = ["inspect", E2B, "--device", "gpu", "--tables", tables]
+        p = plans[tables] = json.loads(glim(*args, "--json", code=0, quiet=True).text)["plan"]
+        both = p["weights"] + p["kv"] + p["activations"]
+        assert p["total"] == both + (0 if p["tables_in_file"] else p["tables"]), p
+        assert p["gpu_memory"] == memory and p["fits"] and p["device"].startswith("gpu ("), p
+        text = glim(*args, code=0, quiet=True).text
+        assert f"tokens on {p['device']}\n" in text and "the GPU has" in text, text
+        assert ("in the file" in text) == (tables == "file"), text
+    assert plans["auto"] == plans["device"] and plans["file"]["tables_in_file"], plans
+    assert plans["device"]["tables"] == plans["file"]["tables"] > 0, plans
+    cpu = json.loads(glim("inspect", E2B, "--device", "cpu", "--json", code=0).text)["plan"]
+    assert cpu["tables_in_file"] and cpu["gpu_memory"] is None and cpu["fits"] is None, cpu
+
+
 @test
 def bench_tells_of_the_gpu():
     gpu = gpus()[0]

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "gpu_rig.h"
+#include "run/engine.h"
 
 #define OK(call)                                                                                   \
     do {                                                                                           \
@@ -115,6 +116,55 @@ static void a_missing_library_is_said(void **state) {
     assert_non_null(strstr(e.msg, "wgpuCreateInstance"));
 }
 
+static void count_note(void *ud, const char *message) {
+    char *note = ud;
+    assert_string_equal(note, ""); /* one at most */
+    snprintf(note, 400, "%s", message);
+}
+
+/* "auto" tells of a GPU that it cannot use for want of the library, and of nothing else. */
+static void auto_says_what_is_missing(void **state) {
+    static const struct {
+        const char *library;
+        bool has_node, tells;
+    } cases[] = {{"./no-such-library.so", true, true},
+                 {"libm.so.6", true, true},
+                 {"./no-such-library.so", false, false},
+                 {GPU_LIBRARY, false, false}};
+    (void)state;
+    for (u32 i = 0; i < COUNT(cases); i++) {
+        char note[400] = "";
+        const struct gpu_choice c = {.library = cases[i].library};
+        glim_engine_params p = {.log = count_note, .log_ud = note, .n_threads = 1};
+        struct engine *g;
+        glim_err e = {0};
+        OK(engine_open_auto(&g, &p, &c, cases[i].has_node, &e));
+        assert_null(g->device);
+        engine_close(g);
+        assert_int_equal(note[0] != 0, cases[i].tells);
+        if (!cases[i].tells) continue;
+        print_message("# %s\n", note);
+        assert_non_null(strstr(note, "not used"));
+        assert_non_null(strstr(note, "--device cpu"));
+        if (i == 0) assert_non_null(strstr(note, "./dev gpu"));
+        p.log = NULL; /* nobody listens */
+        OK(engine_open_auto(&g, &p, &c, true, &e));
+        engine_close(g);
+    }
+    /* Where only software plays a GPU there is nothing to tell. */
+    struct gpu_info info;
+    if (gpu_list(GPU_LIBRARY, &info, 1, NULL) < 1 || !info.software) return;
+    char note[400] = "";
+    const struct gpu_choice c = {.library = GPU_LIBRARY};
+    glim_engine_params p = {.log = count_note, .log_ud = note, .n_threads = 1};
+    struct engine *g;
+    glim_err e = {0};
+    OK(engine_open_auto(&g, &p, &c, true, &e));
+    assert_null(g->device);
+    assert_string_equal(note, "");
+    engine_close(g);
+}
+
 static void adapters_are_listed(void **state) {
     (void)state;
     struct gpu_info info[4];
@@ -137,9 +187,9 @@ static void adapters_are_listed(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(adapters_are_listed), cmocka_unit_test(a_missing_library_is_said),
-        cmocka_unit_test(dispatches_spread),   cmocka_unit_test(long_writes_are_staged),
-        cmocka_unit_test(errors_arrive),
+        cmocka_unit_test(auto_says_what_is_missing), cmocka_unit_test(adapters_are_listed),
+        cmocka_unit_test(a_missing_library_is_said), cmocka_unit_test(dispatches_spread),
+        cmocka_unit_test(long_writes_are_staged),    cmocka_unit_test(errors_arrive),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

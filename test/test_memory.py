@@ -32,7 +32,8 @@ def small_e2b():
 
 
 def plan(path, *flags):
-    return json.loads(glim("inspect", path, "--json", *flags, code=0, quiet=True).text)["plan"]
+    args = ["inspect", path, "--json", "--device", "cpu", *flags]
+    return json.loads(glim(*args, code=0, quiet=True).text)["plan"]
 
 
 def peak(*args):
@@ -54,7 +55,7 @@ def peak(*args):
 def compare(path, n_tokens, *args, flags=()):
     """A run that fills its context against the plan for it."""
     p = plan(path, "-c", str(n_tokens), *flags)
-    took = peak(*args)
+    took = peak(*args, "--device", "cpu")
     print(f"# {args[0]} {os.path.basename(path)}: planned {p['total'] / MIB:.0f} MiB (and "
           f"{p['tables'] / MIB:.0f} in tables), took {took / MIB:.0f} ({took / p['total'] - 1:+.1%})")
     assert abs(took / p["total"] - 1) < 0.1, (took, p)
@@ -92,7 +93,7 @@ def the_table_is_told_apart():
     p = plan(path)
     table = 512 * 35 * 32 * 34 // 32  # V, P layers, in Q8_0
     assert p["tables"] == table, p
-    text = glim("inspect", path, code=0, quiet=True).text
+    text = glim("inspect", path, "--device", "cpu", code=0, quiet=True).text
     assert "tables" in text and "rows read as tokens need them" in text, text
     tensors = json.loads(glim("inspect", path, "--json", code=0).text)["tensor_bytes"]
     assert p["weights"] == tensors - table

@@ -34,7 +34,8 @@ static int dawn_load(struct dawn *d, const char *library, glim_err *e) {
     *d = (struct dawn){.library = dlopen(name, RTLD_NOW | RTLD_LOCAL)};
     if (!d->library) {
         return fail(e, GLIM_UNSUPPORTED,
-                    "no GPU: the WebGPU library cannot be loaded (%.200s); ./dev gpu fetches it",
+                    "the WebGPU library cannot be loaded (%.110s); ./dev gpu fetches it, "
+                    "$GLIM_WEBGPU or gpu_library names another",
                     dlerror());
     }
     const char *missing = NULL;

@@ -2,6 +2,7 @@
 #include "run/engine.h"
 #include "base/plat_cpu.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -74,10 +75,22 @@ int engine_open(struct engine **out, const glim_engine_params *p, glim_err *e) {
         return fail(e, GLIM_UNSUPPORTED,
                     "device '%.40s' is not supported; known: auto, cpu, gpu, gpu:N", device);
     }
-    /* A real GPU if there is one; a program that plays one is slower than the CPU's own path. */
+    return engine_open_auto(out, p, &c, plat_has_gpu(), e);
+}
+
+int engine_open_auto(struct engine **out, const glim_engine_params *p, const struct gpu_choice *c,
+                     bool has_node, glim_err *e) {
     struct gpu_info first;
-    if (plat_has_gpu() && gpu_list(c.library, &first, 1, NULL) == 1 && !first.software)
-        return engine_open_gpu(out, p, &c, e);
+    glim_err why = {0};
+    int n = has_node ? gpu_list(c->library, &first, 1, &why) : 0;
+    /* A program that plays a GPU is slower than the CPU's own path. */
+    if (n == 1 && !first.software) return engine_open_gpu(out, p, c, e);
+    if (n < 0 && p->log) {
+        char text[sizeof why.msg + 100];
+        snprintf(text, sizeof text,
+                 "the GPU of this machine is not used: %s; --device cpu does without it", why.msg);
+        p->log(p->log_ud, text);
+    }
     return open_cpu(out, p, e);
 }
 

@@ -25,6 +25,10 @@ int engine_open(struct engine **out, const glim_engine_params *p, glim_err *e);
 /* The same on a GPU that the caller chooses, with limits that tests lower. */
 int engine_open_gpu(struct engine **out, const glim_engine_params *p, const struct gpu_choice *c,
                     glim_err *e);
+/* What the device "auto" comes to where the system has a device node of a GPU, or none: a real GPU
+ * that can be used, else the CPU. Where only the WebGPU library is missing, the log is told. */
+int engine_open_auto(struct engine **out, const glim_engine_params *p, const struct gpu_choice *c,
+                     bool has_node, glim_err *e);
 void engine_close(struct engine *g); /* NULL is fine */
 /* In src/glim.c: the engine, which it takes over, as the public API's. For tests of GPUs with lower
  * limits. */

@@ -275,7 +275,8 @@ static json_t *as_json(const struct bench *b) {
 
 /* Opens, measures and closes the model. */
 static int with_engine(struct bench *b, glim_engine *engine, glim_err *e) {
-    glim_session_params p = {.n_ctx = b->n_prompt + b->n_gen, .exact = b->exact};
+    glim_session_params p = {
+        .n_ctx = b->n_prompt + b->n_gen, .exact = b->exact, .tables = options_tables(&b->o)};
     glim_generation greedy = glim_generation_default();
     greedy.temp = 0;
     glim_kernel_time kernels[64];

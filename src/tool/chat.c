@@ -286,7 +286,7 @@ static int with_engine(struct chat *c, glim_engine *engine) {
     glim_err e = {0};
     glim_model *model = NULL;
     glim_plan plan;
-    glim_session_params p = {.exact = c->g.exact};
+    glim_session_params p = {.exact = c->g.exact, .tables = options_tables(&c->o)};
     int rc = glim_model_open(&model, engine, c->o.model, &e);
     if (rc == GLIM_OK) rc = chosen_apply(&c->o, model, &e);
     if (rc == GLIM_OK) rc = glim_chat_check(model, &e);

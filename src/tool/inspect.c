@@ -36,11 +36,12 @@ static void count_tensors(struct inspect *in) {
 }
 
 /* Opens the model as running it would, to learn what that takes. */
-static void make_plan(struct inspect *in, const glim_session_params *p) {
+static void make_plan(struct inspect *in, const struct model_options *o,
+                      const glim_session_params *p) {
     glim_engine *engine = NULL;
     glim_model *model = NULL;
-    const glim_engine_params one = {.n_threads = 1};
-    int rc = glim_engine_open(&engine, &one, &in->why);
+    int rc = options_engine(o, &engine, &in->why);
+    if (rc == GLIM_OK) snprintf(in->device, sizeof in->device, "%s", glim_engine_device(engine));
     if (rc == GLIM_OK) rc = glim_model_open(&model, engine, in->path, &in->why);
     if (rc == GLIM_OK) rc = glim_session_plan(model, p, &in->plan, &in->why);
     in->has_plan = rc == GLIM_OK;
@@ -193,15 +194,24 @@ static void print_plan(const struct inspect *in) {
         return;
     }
     const glim_plan *p = &in->plan;
-    printf("\nmemory for a context of %u tokens\n", p->n_ctx);
-    printf("  %-12s %10s  read in place from the file\n", "weights", format_size(p->weights).s);
+    printf("\nmemory for a context of %u tokens", p->n_ctx);
+    if (p->on_gpu) printf(" on %s", in->device);
+    printf("\n  %-12s %10s%s\n", "weights", format_size(p->weights).s,
+           p->on_gpu ? "" : "  read in place from the file");
     if (p->tables) {
-        printf("  %-12s %10s  in the file, rows read as tokens need them; not in the total\n",
-               "tables", format_size(p->tables).s);
+        printf("  %-12s %10s%s\n", "tables", format_size(p->tables).s,
+               p->tables_in_file ? "  in the file, rows read as tokens need them; not in the total"
+                                 : "  of which only the rows of tokens are read");
     }
-    printf("  %-12s %10s  used as the context fills\n", "KV cache", format_size(p->kv).s);
+    printf("  %-12s %10s%s\n", "KV cache", format_size(p->kv).s,
+           p->on_gpu ? "" : "  used as the context fills");
     printf("  %-12s %10s\n", "activations", format_size(p->activations).s);
-    printf("  %-12s %10s\n", "total", format_size(p->total).s);
+    printf("  %-12s %10s", "total", format_size(p->total).s);
+    if (p->gpu_memory) {
+        printf("  %sthe GPU has %s", p->total > p->gpu_free ? "too much: " : "",
+               format_size(p->gpu_memory).s);
+    }
+    printf("\n");
 }
 
 static void print_all(const struct inspect *in) {
@@ -231,6 +241,7 @@ static int inspect_main(const struct command *c, int argc, char **argv) {
         {'c', "ctx-size", "N", OPTION_U32, &p.n_ctx, 1, 1u << 28,
          "memory plan for N tokens (default: as glim run)"},
         {0, "exact", NULL, OPTION_SWITCH, &p.exact, 0, 0, "memory plan for exact arithmetic"},
+        OPTION_DEVICE(o),
         OPTION_END,
     };
     int code;
@@ -238,6 +249,8 @@ static int inspect_main(const struct command *c, int argc, char **argv) {
     if (!options_model(c, &o, &argc, &argv, &code)) return code;
     if (argc > 0) return options_misused(c, "'%.60s': one file at a time", argv[0]);
     struct inspect in = {.path = o.model};
+    o.threads = 1;
+    p.tables = options_tables(&o);
     struct arena arena;
     glim_err e = {0};
     arena_init(&arena, &mem_libc);
@@ -247,7 +260,7 @@ static int inspect_main(const struct command *c, int argc, char **argv) {
         const struct gguf_kv *arch = gguf_find(&in.g, "general.architecture");
         if (arch && arch->type == GGUF_STR && !arch->is_array) in.arch = arch->s;
         count_tensors(&in);
-        make_plan(&in, &p);
+        make_plan(&in, &o, &p);
         if (json) {
             code = inspect_json(&in);
         } else {
@@ -268,7 +281,7 @@ const struct command inspect_command = {
         "Shapes are in the file's order, the fastest dimension first. Works for any GGUF file;\n"
         "the memory plan needs an architecture that this glim can run.",
     .examples = "examples:\n"
-                "  glim inspect model.gguf -c 4096\n"
+                "  glim inspect model.gguf -c 4096 --device gpu\n"
                 "  glim inspect model.gguf --json | jq '.plan.total'\n",
     .main = inspect_main,
 };

@@ -15,8 +15,9 @@ struct inspect {
     struct gguf g;
     struct inspect_type types[QUANT_TYPES], total;
     u64 file_bytes;
-    struct str arch; /* empty: the file does not say */
-    bool has_plan;   /* otherwise why says what is missing */
+    struct str arch;  /* empty: the file does not say */
+    bool has_plan;    /* otherwise why says what is missing */
+    char device[240]; /* that the plan is for */
     glim_plan plan;
     glim_err why;
 };

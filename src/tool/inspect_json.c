@@ -124,9 +124,13 @@ static json_t *plan(const struct inspect *in) {
     if (!in->has_plan) return json_null();
     const glim_plan *p = &in->plan;
     json_t *j = json_object();
-    if (j && set(j, "n_ctx", json_integer(p->n_ctx)) && set(j, "weights", format_u64(p->weights)) &&
-        set(j, "tables", format_u64(p->tables)) && set(j, "kv", format_u64(p->kv)) &&
-        set(j, "activations", format_u64(p->activations)) && set(j, "total", format_u64(p->total)))
+    if (j && set(j, "device", json_string(in->device)) && set(j, "n_ctx", json_integer(p->n_ctx)) &&
+        set(j, "weights", format_u64(p->weights)) && set(j, "tables", format_u64(p->tables)) &&
+        set(j, "tables_in_file", json_boolean(p->tables_in_file)) &&
+        set(j, "kv", format_u64(p->kv)) && set(j, "activations", format_u64(p->activations)) &&
+        set(j, "total", format_u64(p->total)) &&
+        set(j, "gpu_memory", p->gpu_memory ? format_u64(p->gpu_memory) : json_null()) &&
+        set(j, "fits", p->gpu_memory ? json_boolean(p->total <= p->gpu_free) : json_null()))
         return j;
     json_decref(j);
     return NULL;

@@ -119,8 +119,11 @@ static int with_model(struct logits *l, glim_err *e) {
     if (rc < 0) return options_failed(e);
     u64 fit = MAX(ROW_BYTES / ((u64)l->vocab * sizeof(f32)), 1u);
     l->max_rows = l->all ? (u32)MIN(fit, MIN(l->batch, l->n)) : 1;
-    glim_session_params p = {
-        .n_ctx = (u32)l->n, .n_batch = l->batch, .max_logits = l->max_rows, .exact = !l->fast};
+    glim_session_params p = {.n_ctx = (u32)l->n,
+                             .n_batch = l->batch,
+                             .max_logits = l->max_rows,
+                             .exact = !l->fast,
+                             .tables = options_tables(&l->o)};
     rc = glim_session_open(&l->session, l->model, &p, e);
     int code = rc < 0 ? options_failed(e) : work(l);
     glim_session_close(l->session);

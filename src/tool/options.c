@@ -466,6 +466,11 @@ int options_engine(const struct model_options *o, glim_engine **engine, glim_err
     return glim_engine_open(engine, &p, e);
 }
 
+int options_tables(const struct model_options *o) {
+    if (!o->tables || strcmp(o->tables, "auto") == 0) return GLIM_TABLES_AUTO;
+    return strcmp(o->tables, "file") == 0 ? GLIM_TABLES_FILE : GLIM_TABLES_DEVICE;
+}
+
 void options_pin(u32 threads) {
     u32 processors = plat_cpu_count();
     if (threads == 0) threads = processors;

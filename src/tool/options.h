@@ -63,7 +63,7 @@ struct model_options {
     const struct picked
         *picked; /* the store's or bundle's model that it is of; NULL: just a file */
     u32 threads; /* 0: one per processor */
-    const char *device, *isa, *gpu_features;
+    const char *device, *tables, *isa, *gpu_features;
     const char *template; /* see chosen.h */
 };
 /* clang-format off */
@@ -73,11 +73,15 @@ struct model_options {
 #define OPTION_TEMPLATE(o)                                                                         \
     {0, "template", "jinja|ollama|FILE", OPTION_TEXT, &(o).template, 0, 0,                         \
      "write turns by the model file's, the store's, or this template"}
+#define OPTION_DEVICE(o)                                                                           \
+    {0, "device", "auto|cpu|gpu[:N]", OPTION_WORD, &(o).device, 0, 0,                              \
+     "what computes (default: auto, a real GPU if there is one)"},                                 \
+    {0, "tables", "auto|device|file", OPTION_WORD, &(o).tables, 0, 0,                              \
+     "where a GPU has embeddings read by row (auto: where there is room)"}
 #define OPTION_ENGINE(o)                                                                           \
     {'t', "threads", "N", OPTION_U32, &(o).threads, 1, 256,                                        \
      "threads (default: one per processor)"},                                                      \
-    {0, "device", "auto|cpu|gpu[:N]", OPTION_WORD, &(o).device, 0, 0,                              \
-     "what computes (default: auto, a real GPU if there is one)"},                                 \
+    OPTION_DEVICE(o),                                                                              \
     {0, "isa", "scalar|avx2|avx512", OPTION_WORD, &(o).isa, 0, 0,                                  \
      "instructions to use (default: the best there are)"},                                         \
     {0, "gpu-features", "all|none", OPTION_WORD, &(o).gpu_features, 0, 0,                          \
@@ -124,6 +128,8 @@ const char *options_nearest(const char *word, const char *const *names, size_t n
 
 /* Opens the engine that the flags ask for; its notes go to stderr. */
 int options_engine(const struct model_options *o, glim_engine **engine, glim_err *e);
+/* GLIM_TABLES_* of --tables. */
+int options_tables(const struct model_options *o);
 /* Keeps this thread on the one processor that the engine's workers leave free. */
 void options_pin(u32 threads);
 

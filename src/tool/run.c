@@ -171,7 +171,7 @@ static int with_session(struct run *r) {
 static int with_engine(struct run *r, glim_engine *engine) {
     glim_err e = {0};
     glim_model *model = NULL;
-    glim_session_params p = {.exact = r->g.exact};
+    glim_session_params p = {.exact = r->g.exact, .tables = options_tables(&r->o)};
     int rc = glim_model_open(&model, engine, r->o.model, &e);
     if (rc == GLIM_OK && !r->raw) rc = chosen_apply(&r->o, model, &e);
     if (rc == GLIM_OK) generate_with_model(&r->g, &r->o, model);
