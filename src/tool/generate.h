@@ -23,8 +23,7 @@ struct generation_options {
     {0, "system", "TEXT", OPTION_TEXT, &(g).system, 0, 0, "instructions that go before it"}
 #define OPTION_THINK(g)                                                                            \
     {0, "think", "[on|off|N]", OPTION_AMOUNT, &(g).think, 0, 0,                                    \
-     "think first, for N tokens at most, or not (off, 0);\n"                                       \
-     "                          where its template can be told"}
+     "think first, for N tokens at most, or not (off, 0), if its template can"}
 #define OPTION_GENERATION(g)                                                                       \
     {'n', "n-predict", "N", OPTION_I32, &(g).n_predict, -1, INT32_MAX,                             \
      "at most N tokens (default: until the model ends)"},                                          \
@@ -73,8 +72,7 @@ struct generation_options {
     {0, "dry-penalty-last-n", "N", OPTION_I32, &(g).gen.dry_last_n, -1, INT32_MAX,                 \
      "search the last N tokens (-1: all)"},                                                        \
     {0, "dry-sequence-breaker", "TEXT", OPTION_TEXTS, &(g).breakers, 0, 0,                         \
-     "no repetition goes across TEXT; may be repeated; \"none\"\n"                                \
-     "                          (newline, colon, quote, star)"},                                   \
+     "no repetition goes across it; may be repeated; \"none\" (newline : \" *)"},                  \
     {0, "logit-bias", "ID+X", OPTION_TEXTS, &(g).biases, 0, 0,                                     \
      "add X to token ID's logit, or ID-X, ID-inf; may be repeated"},                               \
     {0, "samplers", "NAMES", OPTION_TEXT, &(g).gen.samplers, 0, 0,                                 \
