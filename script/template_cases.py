@@ -198,6 +198,10 @@ l|select("odd")|list, l|reject("odd")|list, l|select(">", 1)|list, [0, 1, "", "a
 {"class": "a b", "id": 5, "x": none, "y": nothing, "t": "<'&\">"}|xmlattr, {"a": true, "b": [1, "x"]}|xmlattr(false), {}|xmlattr, {"a": none}|xmlattr, {"a&b": 1.5}|xmlattr(autospace=true)
 ["code", "b", "c"]|reject("equalto", "code")|join(", "), [1, 2]|reject("eq", 1)|list, not nothing|default(false), not n|default(false), "a" + nothing|default("b") + "c", not n is defined, n + 1 is number
 "a\\nb", "\\\\n"|length, '\\'|length, "\\n" == "\n", "it\\'s"
+"The quick brown fox jumps over the lazy dog"|wordwrap(10), "a  b   c"|wordwrap(3), "abcdefghijkl mno"|wordwrap(5), "abcdefghijkl mno"|wordwrap(5, false), "one two"|wordwrap(3, wrapstring="|"), ""|wordwrap, "  lead and trail  "|wordwrap(6)
+"Hello there -- you goof-ball, use the -b option!"|wordwrap(8), "well-known state-of-the-art x-y-z a--b"|wordwrap(6), "well-known long-winded"|wordwrap(7, true, none, false), "ab-cdefghijk-lmnopq-rs"|wordwrap(6), "--------abc"|wordwrap(4), "a-b ab-cd 12-34 ab-12"|wordwrap(3)
+"one\n\ntwo three four\r\n  five"|wordwrap(9), "W\u00f6rter-b\u00fccher \u00e9t\u00e9"|wordwrap(7), "abc defghijk lm"|wordwrap(4), "x\u00a0y z"|wordwrap(2), "tab\tstop here"|wordwrap(5), s|wordwrap(3), "it's \"so\"--he said.--ok"|wordwrap(6)
+"aa bb"|wordwrap(1), "word--x-"|wordwrap(2), "-- --a b--c"|wordwrap(2), "a -b--c- d"|wordwrap(3), "semi-automatic-non-self"|wordwrap(12), "a_b-c_d e1-f2"|wordwrap(4), "\u3042\u3044-\u3046\u3048"|wordwrap(3)
 m|groupby("role")|map("first")|list, m|groupby("role")|length
 [1, 2, 3, 4, 5]|batch(2)|list, [1, 2, 3]|batch(2, "x")|list, [1, 2, 3, 4, 5]|slice(2)|list, [1, 2, 3]|slice(2, "x")|list
 d.items()|list, d.keys()|list, d.values()|list|length, d|items|list, d.get("b"), d.get("zz"), d.get("zz", 5), d.items(), d.keys(), {"a": 1}.values()
@@ -244,6 +248,8 @@ FAILING = r"""
 {{ none|filesizeformat }}
 {{ l|filesizeformat }}
 {{ l|xmlattr }}
+{{ n|wordwrap }}
+{{ s|wordwrap(0) }}
 {{ {"a b": 1}|xmlattr }}
 {{ {"a=": 1}|xmlattr }}
 {{ nothing.a.b }}

@@ -2,10 +2,10 @@
  * makes of a template under the settings of Hugging Face's chat templates (sandbox, trim_blocks,
  * lstrip_blocks, break and continue, generation, tojson as json.dumps, raise_exception,
  * strftime_now) is made here byte for byte. Not there, and errors at load: recursive for loops,
- * blocks, inheritance, imports, and five filters that no model's template uses. random would write
+ * blocks, inheritance, imports, and four filters that no model's template uses. random would write
  * earlier turns anew at each later one; pprint is for people's eyes, and its lines differ between
  * versions of Python; striptags and urlize need HTML's two thousand names of characters and a guess
- * of what is an address; wordwrap breaks lines where Python's expressions see a word's end. */
+ * of what is an address. */
 #ifndef TEXT_JINJA_H
 #define TEXT_JINJA_H
 

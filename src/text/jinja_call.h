@@ -94,6 +94,7 @@ struct jval jinja_strftime(struct jmem *m, struct str format, i64 seconds);
 struct jval jstr_case(struct jmem *m, const struct jstr *s, char how);
 struct jval jstr_strip(struct jmem *m, const struct jstr *s, const struct jstr *chars, bool front,
                        bool back);
+struct jval filter_wordwrap(struct jcall *c);
 struct jval jstr_replace(struct jmem *m, const struct jstr *s, const struct jstr *old,
                          const struct jstr *new, i64 count);
 /* json.dumps(v, ensure_ascii, indent, separators, sort_keys); indent NULL: on one line. */

@@ -358,6 +358,7 @@ static const struct jspec filters[] = {
     {"upper", filter_upper, ""},
     {"urlencode", filter_urlencode, ""},
     {"wordcount", filter_wordcount, ""},
+    {"wordwrap", filter_wordwrap, "width? break_long_words? wrapstring? break_on_hyphens?"},
     {"xmlattr", filter_xmlattr, "autospace?"},
 };
 
