@@ -21,7 +21,7 @@
  *                              there are no grammars yet that thoughts could get past
  *  54 templates of Ollama      test_gotmpl: test_library, test_load_errors, test_refusals;
  *                              test_chat_session: test_go_templates; a file's own Jinja template
- *                              goes first and is never replaced: test_store.py
+ *                              goes first and is never replaced: test_store_template.py
  *  55 Gemma 4's template       test_jinja: test_published (gemma-4*), test_snippets (dictsort)
  *  56 LFM2.5's template        test_jinja: test_published (reduced-lfm2.5; the others by hash),
  *                              test_snippets (generation, get, items, tojson, strftime_now)
