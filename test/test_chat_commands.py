@@ -99,7 +99,7 @@ def conversations_are_saved_and_loaded():
     r = glim("chat", CHATTY, "--messages", saved, "--stats", "--exact", stdin=b"x\n", code=0, env=ENV)
     assert stats(r.said)[0][0] == a["prompt_tokens"] and "[cut at -n 4]" in r.said, (r, a)
     # Numbers and texts of all kinds come back as they were.
-    messages = [{"role": "user", "content": "é\u2028\"\\\n\t\x01", "x": [0.1, -1e300, 12345678901234567, None, {}, []]}]
+    messages = [{"role": "user", "content": "é\u2028\"\\\n\t\x01\0", "x": [0.1, -1e300, 12345678901234567, None, {}, []]}]
     file("odd.json", messages)
     piped(f"/load {odd}\n/save\n/load {odd}\n/save! {again}\n")
     assert json.loads(pathlib.Path(odd).read_text())["messages"] == messages
@@ -240,6 +240,7 @@ def results_of_tools_are_asked_for():
     t.until("get(what, part)  Gets a thing.\r\n")
     t.say("hello")
     t.until('\x1b[2mget({"what":"é","part":0.1})\x1b[0m\r\n')
+    t.until("what it returns")
     t.prompt("get returns> ")
     t.type("sunny\\\r")
     t.prompt(". ")

@@ -150,6 +150,9 @@ static int take_results(struct chat *c, const json_t *calls, bool *all) {
     size_t i;
     json_t *call;
     *all = false;
+    if (chat_at_terminal(c) && !c->g.quiet && !c->told)
+        fprintf(stderr, "(what it returns: text, or nothing; Ctrl-C leaves the call alone)\n");
+    c->told = true;
     json_array_foreach(calls, i, call) {
         char prompt[64];
         snprintf(prompt, sizeof prompt, "%.48s returns> ",

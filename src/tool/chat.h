@@ -19,6 +19,7 @@ struct chat {
     bool edited;   /* the session does not hold the talk as it is now, but for the last turn */
     char *file;    /* owned: where the conversation was saved to or loaded from; or NULL */
     char *figures; /* owned: of the last answer, as --stats shows them; or NULL */
+    bool told;     /* how the result of a tool is typed */
     bool warned;   /* the last thing was Ctrl-C at an empty prompt */
     bool leaving;
 };

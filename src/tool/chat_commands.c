@@ -165,6 +165,7 @@ static int slash_load(struct chat *c, const char *arg) {
 
 static int slash_set(struct chat *c, const char *arg) {
     glim_err e = {0};
+    enum think thinking = c->g.thinking;
     char name[48];
     size_t n = strcspn(arg, " \t\n=");
     snprintf(name, sizeof name, "%.*s", (int)MIN(n, sizeof name - 1), arg);
@@ -181,7 +182,7 @@ static int slash_set(struct chat *c, const char *arg) {
     }
     if (generate_apply(&c->g, &c->o, c->session) < 0)
         return failed(c, glim_session_error(c->session));
-    c->edited = true; /* how the template has it think may be among them */
+    c->edited |= c->g.thinking != thinking; /* which is the template's to write */
     if (talkative(c)) settings_show(c->rows, &c->g, name, stderr);
     return TOOL_FINE;
 }

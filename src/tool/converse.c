@@ -43,7 +43,7 @@ static json_t *read_file(const char *path, const char *what, glim_err *e) {
     size_t n;
     json_error_t why;
     if (input_read(path, &text, &n, e) < 0) return NULL;
-    json_t *j = json_loadb(text, n, JSON_REJECT_DUPLICATES, &why);
+    json_t *j = json_loadb(text, n, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &why);
     free(text);
     if (!j) fail(e, GLIM_FORMAT, "%s%.140s, line %d: %s", what, path, why.line, why.text);
     return j;

@@ -35,7 +35,7 @@ void parts_close(struct parts *p) {
 
 /* Arguments as JSON; what jansson cannot hold, a number of 80 digits, as their text. */
 static json_t *arguments(const struct parts *p) {
-    json_t *args = p->args.p ? json_loadb(p->args.p, p->args.n, 0, NULL) : NULL;
+    json_t *args = p->args.p ? json_loadb(p->args.p, p->args.n, JSON_ALLOW_NUL, NULL) : NULL;
     return args || !p->args.p ? args : json_stringn(p->args.p, p->args.n);
 }
 
