@@ -79,6 +79,28 @@ def e2b_takes_what_was_planned():
     compare(path, 200, "logits", path, "--ids", ids, flags=["--exact"])
 
 
+def software_gpu():
+    """One whose memory is the process's."""
+    for g in json.loads(glim("devices", "--json", code=0, quiet=True).text)["gpus"]:
+        if g["software"]:
+            return g["device"]
+    raise Skip("no software GPU")
+
+
+@test
+def a_gpu_takes_what_was_planned():
+    not_sanitized()
+    gpu, path, took = software_gpu(), small_e2b(), {}
+    for tables in ["device", "file"]:
+        where = ["--device", gpu, "--tables", tables]
+        p = plan(path, "-c", "4", *where)
+        took[tables] = peak("logits", path, "--ids", "1 5000 262143 77", "--fast", *where)
+        print(f"# tables {tables}: planned {p['total'] / MIB:.0f} MiB, took {took[tables] / MIB:.0f}")
+        # Driver, compiler, staging and mapped pages together.
+        assert p["total"] < took[tables] < p["total"] + 256 * MIB, (took, p)
+    assert took["device"] - took["file"] > 0.9 * p["tables"], (took, p)
+
+
 @test
 def full_e2b_takes_what_was_planned():
     not_sanitized()

@@ -78,7 +78,8 @@ int gpu_buffer_init(struct gpu *g, struct gpu_buffer *b, u64 bytes, enum gpu_use
 void gpu_buffer_free(struct gpu *g, struct gpu_buffer *b); /* an empty one is fine */
 
 /* Copies bytes (offset and n multiples of 4) into a buffer, in order with what is submitted. Waits
- * when more than limits.staging bytes are on their way: only loading writes that much. */
+ * when more than limits.staging bytes are on their way: loading writes that much, and a
+ * pass of a thousand tokens whose tables stay in the file. */
 int gpu_write(struct gpu *g, const struct gpu_buffer *b, u64 offset, const void *from, u64 n,
               glim_err *e);
 
