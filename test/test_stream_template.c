@@ -209,7 +209,48 @@ static void test_published(void **state) {
     }
 }
 
+/* Ollama's templates say less, but where they write calls it is in the family's marks. */
+static void test_of_ollama(void **state) {
+    (void)state;
+    static const struct {
+        const char *name;
+        enum stream_family family;
+    } known[] = {
+        {"deepseek-r1-latest", STREAM_THINK},  {"deepseek-v3.1-latest", STREAM_DEEPSEEK},
+        {"devstral-latest", STREAM_MISTRAL},   {"granite3.3-2b", STREAM_GRANITE},
+        {"granite4-latest", STREAM_HERMES},    {"phi4-mini-3.8b", STREAM_PHI},
+        {"qwen2.5-coder-1.5b", STREAM_HERMES}, {"qwq-32b", STREAM_HERMES},
+        {"command-r", STREAM_PLAIN}, /* Action: [{"tool_name": ..}] in words alone */
+    };
+    json_error_t error;
+    json_t *all = json_load_file("test/data/gotmpl.json", 0, &error), *entry;
+    if (!all) fail_test("%s", error.text);
+    size_t i, met = 0;
+    json_array_foreach(json_object_get(all, "templates"), i, entry) {
+        const char *name = json_string_value(json_object_get(entry, "name"));
+        json_t *text = json_object_get(entry, "text");
+        if (!text) continue; /* kept by hash */
+        struct str template = {json_string_value(text), json_string_length(text)};
+        enum stream_family family = stream_family_of(template, str_of("llama"));
+        bool listed = false;
+        for (size_t k = 0; k < COUNT(known); k++) {
+            if (strcmp(known[k].name, name) != 0) continue;
+            listed = true;
+            met++;
+            if (family != known[k].family)
+                fail_test("%s is taken for %s", name, stream_styles[family].name);
+        }
+        if (!listed && memmem(template.p, template.n, ".ToolCalls", 10) && family == STREAM_PLAIN)
+            fail_test("%s writes calls, but is taken for no family", name);
+    }
+    assert_int_equal(met, COUNT(known));
+    json_decref(all);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_published)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_published),
+        cmocka_unit_test(test_of_ollama),
+    };
     return cmocka_run_group_tests_name("stream_template", tests, NULL, NULL);
 }
