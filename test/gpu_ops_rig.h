@@ -48,6 +48,7 @@ static inline struct device *rig_device(u32 on) {
         struct gpu_choice c = rig_choices[at];
         c.library = GPU_LIBRARY;
         if (device_open(&rig_devices[at], &c, &mem_libc, &e)) fail_test("%s", e.msg);
+        rig_devices[at]->subgroups_everywhere = true;
     }
     if (at == ON_FLOOR) { /* what is prepared from now on */
         rig_devices[at]->subgroups = (struct wgsl_subgroups){0};

@@ -13,6 +13,7 @@ struct device {
     struct device_pipeline *pipelines;
     struct gpu_buffer grids;         /* tables of IQ formats; made when first wanted */
     struct wgsl_subgroups subgroups; /* as the GPU has them; tests set others */
+    bool subgroups_everywhere;       /* for tests: native ones also where they do not pay */
 };
 
 int device_open(struct device **out, const struct gpu_choice *c, const glim_alloc *a, glim_err *e);
