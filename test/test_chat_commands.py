@@ -81,6 +81,25 @@ def an_answer_is_another_one_with_the_next_seed():
 
 
 @test
+def an_answer_stays_where_there_comes_no_other():
+    saved = path("stays.json")
+    t = Terminal(*BASE, "-n", "3", "-c", "40")
+    t.say("hi")
+    t.say("/system " + "the engine " * 9)
+    t.say("/regen")
+    t.until("do not fit", "[the answer before stays]")
+    t.say(f"/save {saved}")
+    t.say("/system off")
+    t.say("/regen")
+    t.until("[cut at -n 3]")
+    t.prompt()
+    t.type("\x04")
+    t.end(0)
+    talk = json.loads(pathlib.Path(saved).read_text())["messages"]
+    assert [m["role"] for m in talk] == ["system", "user", "assistant"], talk
+
+
+@test
 def conversations_are_saved_and_loaded():
     saved, again, odd = path("saved.json"), path("again.json"), path("odd.json")
     tools = file("tools.json", TOOLS)

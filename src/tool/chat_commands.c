@@ -51,9 +51,11 @@ static int slash_system(struct chat *c, const char *arg) {
     return TOOL_FINE;
 }
 
-/* Seeds follow one another, so that each answer is another one and can be had again. */
+/* Seeds follow one another, so that each answer is another one and can be had again. The old answer
+ * stays where there comes no other. */
 static int slash_regen(struct chat *c, const char *arg) {
     (void)arg;
+    glim_err e = {0};
     size_t n = json_array_size(c->talk.messages);
     const char *last = converse_last_role(&c->talk);
     bool answered = strcmp(last, "assistant") == 0;
@@ -61,17 +63,24 @@ static int slash_regen(struct chat *c, const char *arg) {
         options_say("there is no answer to take back");
         return chat_failed(c);
     }
-    if (answered && c->g.gen.temp <= 0 && talkative(c))
+    c->edited = true;
+    if (!answered) return chat_answer(c, n);
+    if (c->g.gen.temp <= 0 && talkative(c))
         fprintf(stderr, "[the temperature is 0: the answer will be the same; /set temp 0.8 gives "
                         "others]\n");
-    if (answered) {
-        converse_cut(&c->talk, --n);
-        c->g.gen.seed++;
-        if (generate_apply(&c->g, &c->o, c->session) < 0)
-            return failed(c, glim_session_error(c->session));
+    c->g.gen.seed++;
+    if (generate_apply(&c->g, &c->o, c->session) < 0)
+        return failed(c, glim_session_error(c->session));
+    json_t *old = json_incref(json_array_get(c->talk.messages, --n));
+    converse_cut(&c->talk, n);
+    int code = chat_answer(c, n);
+    if (json_array_size(c->talk.messages) > n) {
+        json_decref(old);
+        return code;
     }
     c->edited = true;
-    return chat_answer(c, n);
+    if (talkative(c)) fprintf(stderr, "[the answer before stays]\n");
+    return converse_add_new(&c->talk, old, &e) < 0 ? failed(c, &e) : code;
 }
 
 /* ---- Files ----------------------------------------------------------------------------------- */
