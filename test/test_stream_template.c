@@ -209,6 +209,40 @@ static void test_published(void **state) {
     }
 }
 
+/* Prompts, as Jinja2 renders them, that end in an opened thought. */
+static void test_opened_thoughts(void **state) {
+    (void)state;
+    static const char *const opening[] = {"deepseek-r1-distill",
+                                          "deepseek-v3",
+                                          "glm-4.7-flash",
+                                          "minimax-m2",
+                                          "qwen3-next-thinking",
+                                          "qwen3.5",
+                                          "qwq"};
+    json_error_t error;
+    json_t *all = json_load_file("test/data/templates.json", 0, &error), *entry;
+    if (!all) fail_test("%s", error.text);
+    size_t at, opened = 0, checked = 0;
+    json_array_foreach(json_object_get(all, "templates"), at, entry) {
+        const char *name = json_string_value(json_object_get(entry, "name"));
+        json_t *first = json_array_get(json_object_get(entry, "cases"), 0);
+        const char *prompt = json_string_value(json_object_get(first, "text"));
+        for (size_t i = 0; prompt && i < COUNT(templates); i++) {
+            if (strcmp(templates[i].name, name) != 0) continue;
+            bool want = false;
+            for (size_t k = 0; k < COUNT(opening); k++)
+                want |= strcmp(opening[k], name) == 0;
+            if (stream_opens_thought(templates[i].family, str_of(prompt)) != want)
+                fail_test("%s: a thought should %sbe open", name, want ? "" : "not ");
+            opened += want;
+            checked++;
+        }
+    }
+    assert_int_equal(opened, COUNT(opening));
+    assert_true(checked > 35);
+    json_decref(all);
+}
+
 /* Ollama's templates say less, but where they write calls it is in the family's marks. */
 static void test_of_ollama(void **state) {
     (void)state;
@@ -250,6 +284,7 @@ static void test_of_ollama(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_published),
+        cmocka_unit_test(test_opened_thoughts),
         cmocka_unit_test(test_of_ollama),
     };
     return cmocka_run_group_tests_name("stream_template", tests, NULL, NULL);

@@ -45,7 +45,8 @@ void call_enter_bare(struct stream *s, bool aside) {
 }
 
 bool call_may_be(const struct stream *s, struct str name) {
-    return !s->call.bare || !s->tools || s->tools->knows(s->tools->ud, name);
+    bool usual = !s->call.bare || s->family == STREAM_LLAMA; /* whose calls have no mark */
+    return usual || !s->tools || s->tools->knows(s->tools->ud, name);
 }
 
 /* ---- What is handed out ---------------------------------------------------------------------- */

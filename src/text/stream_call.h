@@ -84,7 +84,7 @@ static inline void call_put(struct stream_text *t, const char *text) {
 void call_set(struct stream_text *t, struct str text);
 /* Nothing is known of the next call. */
 void call_clear(struct stream *s);
-/* Whether a call begun without a mark may be of this function: only if it was offered. */
+/* Whether a call that lacks its family's mark may be of this function: only if it was offered. */
 bool call_may_be(const struct stream *s, struct str name);
 /* Name and arguments are complete. */
 void call_complete(struct stream *s);
