@@ -298,16 +298,19 @@ static void want_end(struct gparse *p) {
     }
 }
 
-/* What it declares is in sight up to its end. "else if" is an if in the else. */
+/* What its pipeline declares is in sight up to its end, what a branch declares up to the branch's.
+ * "else if" is an if in the else. */
 static struct gnode *parse_branch(struct gparse *p, enum gnode_kind kind, const char *word) {
     struct gnode *n = gparse_make(p, kind);
     u32 n_var = p->n_var;
     gparse_next(p);
     n->a = parse_pipe(p, word);
     want_close(p);
+    u32 in_sight = p->n_var;
     p->loops += kind == GNODE_RANGE;
     n->b = gparse_body(p, false);
     p->loops -= kind == GNODE_RANGE;
+    p->n_var = in_sight;
     if (at_word(p, "else") && !p->m->rc) {
         gparse_next(p);
         if (kind != GNODE_RANGE && at_word(p, word)) {
