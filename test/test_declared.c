@@ -84,6 +84,28 @@ static void test_types(void **state) {
     arena_free(&a);
 }
 
+/* A schema that refers to itself a hundred times over does not take for ever. */
+static void test_itself(void **state) {
+    (void)state;
+    static char json[8192];
+    struct arena a;
+    struct jmem m;
+    glim_err e = {0};
+    size_t n = (size_t)snprintf(json, sizeof json,
+                                "[{\"name\": \"f\", \"parameters\": {\"properties\": {\"a\": "
+                                "{\"anyOf\": [{\"type\": \"null\"}");
+    for (u32 i = 0; i < 100; i++)
+        n += (size_t)snprintf(json + n, sizeof json - n, ", {\"$ref\": \"#/properties/a\"}");
+    snprintf(json + n, sizeof json - n, "]}}}}]");
+    arena_init(&a, &mem_libc);
+    jmem_init(&m, &a, 1 << 20, 1 << 20, &e);
+    struct jval tools = json_parse(&m, str_of(json));
+    if (m.rc) fail_test("%s", e.msg);
+    struct stream_tools t = declared_tools(&tools);
+    assert_int_equal(t.types(t.ud, str_of("f"), str_of("a")), TYPE_NULL);
+    arena_free(&a);
+}
+
 /* No list: nothing is known. */
 static void test_nothing(void **state) {
     (void)state;
@@ -98,6 +120,7 @@ static void test_nothing(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_types),
+        cmocka_unit_test(test_itself),
         cmocka_unit_test(test_nothing),
     };
     return cmocka_run_group_tests_name("declared", tests, NULL, NULL);

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-enum { DECLARED_DEPTH = 8 };
+enum { DECLARED_DEPTH = 8, DECLARED_STEPS = 1000 }; /* schemas may refer to themselves */
 
 static const struct jval *declared_member(const struct jval *v, const char *name) {
     return v && v->kind == JVAL_DICT ? jdict_find(v->d, name) : NULL;
@@ -86,9 +86,10 @@ static const struct jval *declared_ref(const struct jval *root, struct str ref) 
     return root;
 }
 
-static u32 types_of(const struct jval *root, const struct jval *schema, u32 depth) {
+static u32 types_of(const struct jval *root, const struct jval *schema, u32 depth, u32 *steps) {
     static const char *const unions[] = {"anyOf", "oneOf", "allOf"};
-    if (!schema || schema->kind != JVAL_DICT || depth == DECLARED_DEPTH) return 0;
+    if (!schema || schema->kind != JVAL_DICT || depth == DECLARED_DEPTH || !*steps) return 0;
+    --*steps;
     const struct jval *type = declared_member(schema, "type"),
                       *values = declared_member(schema, "enum");
     const struct jval *only = declared_member(schema, "const"),
@@ -102,11 +103,11 @@ static u32 types_of(const struct jval *root, const struct jval *schema, u32 dept
     if (!types && only) types = type_of_value(only);
     if (!types)
         types = types_of(root, declared_ref(root, declared_text(declared_member(schema, "$ref"))),
-                         depth + 1);
+                         depth + 1, steps);
     for (size_t u = 0; u < COUNT(unions); u++) {
         const struct jval *parts = declared_member(schema, unions[u]);
         for (u64 i = 0; parts && parts->kind == JVAL_LIST && i < parts->l->n; i++)
-            types |= types_of(root, &parts->l->v[i], depth + 1);
+            types |= types_of(root, &parts->l->v[i], depth + 1, steps);
     }
     if (!types && declared_member(schema, "properties")) types = TYPE_OBJECT;
     if (!types && declared_member(schema, "items")) types = TYPE_ARRAY;
@@ -115,6 +116,7 @@ static u32 types_of(const struct jval *root, const struct jval *schema, u32 dept
 }
 
 static u32 declared_types(const void *ud, struct str name, struct str argument) {
+    u32 steps = DECLARED_STEPS;
     const struct jval *function = declared_find(ud, name);
     const struct jval *schema = declared_member(function, "parameters");
     if (!schema) schema = declared_member(function, "input_schema");
@@ -122,7 +124,7 @@ static u32 declared_types(const void *ud, struct str name, struct str argument) 
     for (u64 i = 0; properties && properties->kind == JVAL_DICT && i < properties->d->n; i++) {
         struct str key = declared_text(&properties->d->key[i]);
         if (key.n && key.n == argument.n && memcmp(key.p, argument.p, key.n) == 0)
-            return types_of(schema, &properties->d->val[i], 0);
+            return types_of(schema, &properties->d->val[i], 0, &steps);
     }
     return 0;
 }

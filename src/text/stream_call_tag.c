@@ -109,8 +109,9 @@ static bool tag_literal(struct stream_call *c, enum value_dialect dialect) {
     value_begin(&c->value, dialect, &c->args);
     for (; i < n && step == VALUE_MORE; i++)
         step = value_byte(&c->value, w->p[i]);
-    if (step == VALUE_MORE && i == n) step = value_byte(&c->value, ',');
-    bool whole = i == n && (step == VALUE_DONE || step == VALUE_BEFORE) && c->args.n > from;
+    bool whole = i == n && step == VALUE_DONE; /* or what ends only where something follows it: */
+    if (step == VALUE_MORE) whole = value_byte(&c->value, ',') == VALUE_BEFORE;
+    whole = whole && c->args.n > from;
     u32 type = whole ? tag_type(c->args.p[from]) : 0;
     bool fits =
         whole && ((c->types & TYPE_STRING) == 0 || (type != TYPE_STRING && c->types & type));
