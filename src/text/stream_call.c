@@ -301,6 +301,7 @@ static enum call_step call_list_mark(struct stream *s, enum stream_mark_kind kin
     if (kind != MARK_CALL || c->state != AT_LIST)
         return c->some ? CALL_LEAVE : call_bad(s, "no call in the list");
     call_clear(s);
+    c->fence = 0;
     c->state = AT_START;
     return CALL_MORE;
 }

@@ -76,7 +76,10 @@ const struct stream_style stream_styles[STREAM_FAMILIES] = {
                                   {"<｜tool▁call▁begin｜>", MARK_CALL, true},
                                   {"<｜tool▁call▁end｜>", MARK_CALL_END, true},
                                   {"<｜tool▁sep｜>", MARK_ARGS, true},
-                                  THINK}},
+                                  THINK,
+                                  /* as models distilled from R1 spell it */
+                                  {"<｜tool_calls_begin｜>", MARK_LIST, true},
+                                  {"<｜tool calls begin｜>", MARK_LIST, true}}},
     [STREAM_KIMI] = {.name = "kimi-k2",
                      .mark = {{"<|tool_calls_section_begin|>", MARK_LIST, false},
                               {"<|tool_calls_section_end|>", MARK_LIST_END, false},

@@ -49,7 +49,7 @@ enum stream_mark_kind {
     MARK_BODY_END,  /* and ends it */
 };
 
-enum { STREAM_MARKS = 8, STREAM_MARK_BYTES = 32 };
+enum { STREAM_MARKS = 10, STREAM_MARK_BYTES = 32 };
 
 struct stream_mark {
     const char *text; /* shorter than STREAM_MARK_BYTES; none is the beginning of another */
