@@ -249,6 +249,14 @@ static void test_refusals(void **state) {
         {{.messages = "[{}]", .tools = "{}"}, GLIM_ARG, "tools must be"},
         {{.messages = "[{}]", .tools = "[\"\xff\"]"}, GLIM_FORMAT, "UTF-8"},
         {{.messages = "[{}]", .variables = "[]"}, GLIM_ARG, "variables must be"},
+        {{.messages = "[{\"role\": \"user\", \"content\": \"a\"}, {\"role\": \"user\", \"images\": "
+                      "[\"AA\"]}]"},
+         GLIM_UNSUPPORTED,
+         "message 1 has a picture"},
+        {{.messages = "[{\"role\": \"user\", \"content\": [{\"type\": \"text\", \"text\": \"a\"}, "
+                      "{\"type\": \"image_url\"}]}]"},
+         GLIM_UNSUPPORTED,
+         "message 0 has a picture"},
         {{.messages = NULL}, GLIM_ARG, "no messages"},
     };
     for (u32 i = 0; i < COUNT(cases); i++)

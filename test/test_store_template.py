@@ -43,6 +43,11 @@ def the_template_layer_writes_turns_where_the_file_has_no_template():
     assert json.loads(r.text)["prompt_tokens"] == len(want), (r, want)
     r = glim("run", "tiny", "Hi", "--json", "--no-think", *args, store=s, code=0)
     assert json.loads(r.text)["prompt_tokens"] > len(want), r
+    tools = pathlib.Path(talk("x")).with_name("tools.json")
+    tools.write_text('[{"type": "function", "function": {"name": "f"}}]')
+    glim("run", "tiny", "Hi", "--tools", str(tools), *args, "--quiet", store=s, code=0, quiet=True)
+    r = glim("run", "old", "Hi", "--tools", str(tools), *args, store=s, code=0)
+    assert "has no place for tools" in r.said, r
     r = glim("chat", "tiny", *args, stdin=b"Hi\nMore\n", store=s, code=0)
     assert "no chat template" not in r.said and r.text, r
 

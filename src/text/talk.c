@@ -206,6 +206,36 @@ static int encode(const struct vocab *v, const struct vocab_span *span, u64 n_sp
     return count < 0 ? (int)count : GLIM_OK;
 }
 
+static bool is_media(struct jval part) {
+    static const char *const types[] = {"image", "image_url", "audio",      "audio_url",
+                                        "video", "video_url", "input_audio"};
+    const struct jval *type = part.kind == JVAL_DICT ? jdict_find(part.d, "type") : NULL;
+    for (size_t i = 0; type && type->kind == JVAL_STR && i < COUNT(types); i++) {
+        if (str_is(type->s->t, types[i])) return true;
+    }
+    return false;
+}
+
+/* Templates write marks for pictures and sound; a model that is given nothing behind those would
+ * make something up. Members as Ollama (images) and OpenAI (parts of content) have them. */
+static int refuse_media(const struct talk *t, glim_err *e) {
+    for (u64 i = 0; i < talk_count(t); i++) {
+        const struct jdict *message = t->messages.l->v[i].d;
+        const struct jval *images = jdict_find(message, "images");
+        const struct jval *content = jdict_find(message, "content");
+        bool has = images && images->kind == JVAL_LIST && images->l->n;
+        for (u64 k = 0; content && content->kind == JVAL_LIST && k < content->l->n; k++)
+            has |= is_media(content->l->v[k]);
+        if (has) {
+            return fail(
+                e, GLIM_UNSUPPORTED,
+                "message %llu has a picture or sound in it, which no model can be given yet",
+                (unsigned long long)i);
+        }
+    }
+    return GLIM_OK;
+}
+
 int talk_render(struct talk *t, const struct chat *c, const struct session *s, bool go_on,
                 struct arena *a, i32 **ids, u64 *n, u32 *keep, glim_err *e) {
     struct jmem m;
@@ -218,7 +248,8 @@ int talk_render(struct talk *t, const struct chat *c, const struct session *s, b
                              .reply = true,
                              .go_on = go_on,
                              .now = (i64)time(NULL)};
-    int rc = chat_render(c, &m, &r, &span, &n_span);
+    int rc = refuse_media(t, e);
+    if (rc == GLIM_OK) rc = chat_render(c, &m, &r, &span, &n_span);
     if (rc < 0) return rc;
     *keep = s->n_ids;
     if (s->n_ids && cut_context(s, c->v, &span, &n_span)) {
