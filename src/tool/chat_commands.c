@@ -63,9 +63,10 @@ static int slash_regen(struct chat *c, const char *arg) {
         options_say("there is no answer to take back");
         return chat_failed(c);
     }
+    bool same = answered && !c->edited && c->g.gen.temp <= 0;
     c->edited = true;
     if (!answered) return chat_answer(c, n);
-    if (c->g.gen.temp <= 0 && talkative(c))
+    if (same && talkative(c))
         fprintf(stderr, "[the temperature is 0: the answer will be the same; /set temp 0.8 gives "
                         "others]\n");
     c->g.gen.seed++;
