@@ -1,225 +1,11 @@
 /* gpu.h over Dawn's C interface, which is loaded at run time. */
-#include "gpu/dawn_abi.h"
-#include "gpu/gpu.h"
+#include "gpu/dawn.h"
 
 #include "base/plat_cpu.h"
 
-#include <dlfcn.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
-
-const struct gpu_limits gpu_floor = {
-    .buffer = 256 << 20,
-    .binding = 128 << 20,
-    .staging = 64 << 20,
-    .groups_per_dimension = 65535,
-    .storage_buffers = 8,
-    .invocations = 256,
-    .workgroup_bytes = 16 << 10,
-    .alignment = 256,
-};
-
-/* ---- The library ----------------------------------------------------------------------------- */
-
-struct dawn {
-    void *library;
-#define F(result, name, params) result(*name) params;
-    DAWN_FUNCTIONS(F)
-#undef F
-};
-
-static int dawn_load(struct dawn *d, const char *library, glim_err *e) {
-    const char *name = library ? library : "libwebgpu_dawn.so";
-    *d = (struct dawn){.library = dlopen(name, RTLD_NOW | RTLD_LOCAL)};
-    if (!d->library) {
-        return fail(e, GLIM_UNSUPPORTED,
-                    "the WebGPU library cannot be loaded (%.110s); ./dev gpu fetches it, "
-                    "$GLIM_WEBGPU or gpu_library names another",
-                    dlerror());
-    }
-    const char *missing = NULL;
-#define F(result, fn, params)                                                                      \
-    *(void **)&d->fn = dlsym(d->library, "wgpu" #fn);                                              \
-    if (!missing && !d->fn) missing = "wgpu" #fn;
-    DAWN_FUNCTIONS(F)
-#undef F
-    if (!missing) return GLIM_OK;
-    dlclose(d->library);
-    d->library = NULL;
-    return fail(e, GLIM_UNSUPPORTED,
-                "%.200s is not the WebGPU library that is needed: it has no %s", name, missing);
-}
-
-static struct wg_text text_of(const char *s) {
-    return (struct wg_text){s, s ? strlen(s) : 0};
-}
-
-static void text_to(char *out, size_t cap, struct wg_text t) {
-    size_t n = t.length == WG_TERMINATED ? (t.data ? strlen(t.data) : 0) : t.length;
-    snprintf(out, cap, "%.*s", (int)MIN(n, cap), t.data ? t.data : "");
-}
-
-/* ---- Waiting --------------------------------------------------------------------------------- */
-
-/* Where an asynchronous call leaves its result. */
-struct wg_answer {
-    bool done;
-    u32 status;
-    void *handle;
-    char message[400];
-};
-
-static void on_object(u32 status, void *handle, struct wg_text message, void *ud, void *unused) {
-    struct wg_answer *a = ud;
-    (void)unused;
-    a->status = status;
-    a->handle = handle;
-    text_to(a->message, sizeof a->message, message);
-    a->done = true;
-}
-
-static void on_status(u32 status, struct wg_text message, void *ud, void *unused) {
-    on_object(status, NULL, message, ud, unused);
-}
-
-static struct wg_callback call_back(void *fn, void *ud) {
-    return (struct wg_callback){.mode = WG_MODE_PROCESS_EVENTS, .fn = fn, .ud1 = ud};
-}
-
-static void await(const struct dawn *d, void *instance, const struct wg_answer *a) {
-    for (u32 turns = 0; !a->done; turns++) {
-        d->InstanceProcessEvents(instance);
-        if (turns > 100) plat_sleep_ns(50 * 1000); /* done within 100 turns when quick */
-    }
-}
-
-/* ---- Adapters -------------------------------------------------------------------------------- */
-
-enum { MAX_ADAPTERS = 8 };
-
-struct adapters {
-    void *handles[MAX_ADAPTERS];
-    struct gpu_info infos[MAX_ADAPTERS];
-    u32 n;
-};
-
-static u64 at_least(u64 n, u64 floor) {
-    return n > floor ? n : floor;
-}
-
-static void read_limits(struct gpu_limits *to, const struct wg_limits *from) {
-    *to = (struct gpu_limits){
-        .buffer = from->buffer,
-        .binding = from->storage_binding,
-        .staging = gpu_floor.staging,
-        .groups_per_dimension = from->groups_per_dimension,
-        .storage_buffers = from->storage_buffers,
-        .invocations = from->invocations,
-        .workgroup_bytes = from->workgroup_bytes,
-        .alignment = (u32)at_least(from->storage_alignment, from->uniform_alignment),
-    };
-}
-
-static void describe(const struct dawn *d, void *adapter, struct gpu_info *out) {
-    struct wg_adapter_info info = {0};
-    struct wg_limits limits = {0};
-    *out = (struct gpu_info){.backend = "Vulkan"};
-    struct wg_heaps heaps = {.chain = {.type = WG_TYPE_HEAPS}};
-    bool has_heaps = d->AdapterHasFeature(adapter, WG_MEMORY_HEAPS);
-    if (has_heaps) info.chain = &heaps;
-    d->AdapterGetInfo(adapter, &info);
-    for (size_t i = 0; i < heaps.n; i++) {
-        if (heaps.heaps[i].properties & WG_HEAP_DEVICE_LOCAL)
-            out->memory = at_least(out->memory, heaps.heaps[i].bytes);
-    }
-    if (has_heaps) d->AdapterPropertiesMemoryHeapsFreeMembers(heaps);
-    text_to(out->name, sizeof out->name, info.device);
-    text_to(out->vendor, sizeof out->vendor, info.vendor);
-    text_to(out->driver, sizeof out->driver, info.description);
-    out->software = info.kind == WG_ADAPTER_CPU;
-    out->subgroup_min = info.subgroup_min;
-    out->subgroup_max = info.subgroup_max;
-    out->vendor_id = info.vendor_id;
-    out->device_id = info.device_id;
-    d->AdapterInfoFreeMembers(info);
-    d->AdapterGetLimits(adapter, &limits);
-    read_limits(&out->limits, &limits);
-    out->timestamps = d->AdapterHasFeature(adapter, WG_TIMESTAMP_QUERY);
-    out->shader_f16 = d->AdapterHasFeature(adapter, WG_SHADER_F16);
-    out->subgroups = d->AdapterHasFeature(adapter, WG_SUBGROUPS);
-}
-
-static void drop_adapters(const struct dawn *d, struct adapters *a) {
-    for (u32 i = 0; i < a->n; i++)
-        d->AdapterRelease(a->handles[i]);
-    a->n = 0;
-}
-
-/* WebGPU answers requests and lists nothing: each kind of request, and what is new of it. Hardware
- * comes first, since the last request alone asks for software. */
-static void find_adapters(const struct dawn *d, void *instance, struct adapters *a) {
-    static const struct wg_adapter_options asks[] = {
-        {.level = WG_LEVEL_CORE, .power = WG_POWER_HIGH, .backend = WG_BACKEND_VULKAN},
-        {.level = WG_LEVEL_CORE, .power = WG_POWER_LOW, .backend = WG_BACKEND_VULKAN},
-        {.level = WG_LEVEL_CORE, .fallback = 1, .backend = WG_BACKEND_VULKAN},
-    };
-    a->n = 0;
-    for (u32 i = 0; i < COUNT(asks); i++) {
-        struct wg_answer got = {0};
-        d->InstanceRequestAdapter(instance, &asks[i], call_back((void *)on_object, &got));
-        await(d, instance, &got);
-        if (got.status != WG_SUCCESS || !got.handle) continue;
-        struct gpu_info *info = &a->infos[a->n];
-        describe(d, got.handle, info);
-        bool known = false;
-        for (u32 k = 0; k < a->n; k++) {
-            const struct gpu_info *o = &a->infos[k];
-            known |= o->vendor_id == info->vendor_id && o->device_id == info->device_id &&
-                     strcmp(o->name, info->name) == 0;
-        }
-        if (known)
-            d->AdapterRelease(got.handle);
-        else
-            a->handles[a->n++] = got.handle;
-    }
-    for (u32 i = 1; i < a->n; i++) { /* a stable sort: hardware before software */
-        for (u32 k = i; k > 0 && a->infos[k - 1].software && !a->infos[k].software; k--) {
-            struct gpu_info info = a->infos[k];
-            void *handle = a->handles[k];
-            a->infos[k] = a->infos[k - 1];
-            a->handles[k] = a->handles[k - 1];
-            a->infos[k - 1] = info;
-            a->handles[k - 1] = handle;
-        }
-    }
-}
-
-/* Some drivers (NVIDIA's) cannot be loaded and unloaded more than some thirty times by a process,
- * and are unloaded with the last Vulkan instance. So the first instance of a process stays, idle.
- */
-static void keep_driver(const struct dawn *d) {
-    static atomic_flag kept = ATOMIC_FLAG_INIT;
-    if (atomic_flag_test_and_set(&kept)) return;
-    struct adapters a;
-    void *instance = d->CreateInstance(NULL);
-    find_adapters(d, instance, &a); /* which is when Vulkan's is made */
-    drop_adapters(d, &a);
-}
-
-int gpu_list(const char *library, struct gpu_info *out, u32 cap, glim_err *e) {
-    struct dawn d;
-    struct adapters a;
-    int rc = dawn_load(&d, library, e);
-    if (rc < 0) return rc;
-    void *instance = d.CreateInstance(NULL);
-    find_adapters(&d, instance, &a);
-    u32 n = MIN(a.n, cap);
-    memcpy(out, a.infos, n * sizeof *out);
-    drop_adapters(&d, &a);
-    d.InstanceRelease(instance); /* the library stays: its threads may still end */
-    return (int)n;
-}
 
 /* ---- Device ---------------------------------------------------------------------------------- */
 
@@ -247,7 +33,7 @@ static void keep_error(struct gpu *g, int code, const char *what, struct wg_text
     if (g->error || g->lost) return; /* of what follows a loss nothing tells more */
     g->error = code;
     char text[280];
-    text_to(text, sizeof text, message);
+    dawn_text_to(text, sizeof text, message);
     for (char *c = text; *c; c++)
         if ((u8)*c < ' ') *c = ' ';
     snprintf(g->message, sizeof g->message, "%s: %s", what, text);
@@ -280,7 +66,7 @@ int gpu_check(struct gpu *g, glim_err *e) {
 }
 
 void gpu_lose(struct gpu *g) {
-    on_lost(NULL, 0, text_of("destroyed"), g, NULL);
+    on_lost(NULL, 0, dawn_text("destroyed"), g, NULL);
     g->d.DeviceDestroy(g->device);
 }
 
@@ -323,12 +109,12 @@ static int request_device(struct gpu *g, const struct gpu_choice *c, glim_err *e
         .n_features = n,
         .features = features,
         .limits = c->floor ? NULL : &limits,
-        .lost = call_back((void *)on_lost, g),
+        .lost = dawn_callback((void *)on_lost, g),
         .error = {.fn = (void *)on_error, .ud1 = g},
     };
     struct wg_answer got = {0};
-    g->d.AdapterRequestDevice(g->adapter, &d, call_back((void *)on_object, &got));
-    await(&g->d, g->instance, &got);
+    g->d.AdapterRequestDevice(g->adapter, &d, dawn_callback((void *)dawn_on_object, &got));
+    dawn_await(&g->d, g->instance, &got);
     if (got.status != WG_SUCCESS || !got.handle) {
         return fail(e, GLIM_DEVICE, "the GPU '%.100s' gives no device: %.250s", g->info.name,
                     got.message);
@@ -350,9 +136,9 @@ int gpu_open(struct gpu **out, const struct gpu_choice *c, const glim_alloc *a, 
         return rc;
     }
     struct adapters found;
-    keep_driver(&g->d);
+    dawn_keep_driver(&g->d);
     g->instance = g->d.CreateInstance(NULL);
-    find_adapters(&g->d, g->instance, &found);
+    dawn_find_adapters(&g->d, g->instance, &found);
     if (c->index < found.n) {
         g->info = found.infos[c->index];
         if (c->memory && (c->memory < g->info.memory || !g->info.memory))
@@ -367,7 +153,7 @@ int gpu_open(struct gpu **out, const struct gpu_choice *c, const glim_alloc *a, 
         rc = fail(e, GLIM_ARG, "there is no GPU %u: `glim devices` lists %u, from 0", c->index,
                   found.n);
     }
-    drop_adapters(&g->d, &found);
+    dawn_drop_adapters(&g->d, &found);
     if (rc < 0) {
         gpu_close(g);
         return rc;
@@ -426,13 +212,14 @@ int gpu_buffer_init(struct gpu *g, struct gpu_buffer *b, u64 bytes, enum gpu_use
         [GPU_QUERIES] = WG_QUERY_RESOLVE | WG_COPY_SRC,
         [GPU_READBACK] = WG_MAP_READ | WG_COPY_DST,
     };
-    *b = (struct gpu_buffer){.bytes = (at_least(bytes, 4) + 3) & ~(u64)3};
+    *b = (struct gpu_buffer){.bytes = (MAX(bytes, (u64)4) + 3) & ~(u64)3};
     if (b->bytes > g->info.limits.buffer) {
         return fail(e, GLIM_NOMEM, "%s needs %llu MiB in one piece; a buffer of this GPU has %llu",
                     name, (unsigned long long)(b->bytes >> 20),
                     (unsigned long long)(g->info.limits.buffer >> 20));
     }
-    struct wg_buffer_descriptor d = {.label = text_of(name), .usage = uses[use], .size = b->bytes};
+    struct wg_buffer_descriptor d = {
+        .label = dawn_text(name), .usage = uses[use], .size = b->bytes};
     b->handle = g->d.DeviceCreateBuffer(g->device, &d);
     int rc = gpu_check(g, e);
     if (rc == GLIM_OK && !b->handle) {
@@ -454,8 +241,8 @@ void gpu_buffer_free(struct gpu *g, struct gpu_buffer *b) {
 
 static int wait_queue(struct gpu *g, glim_err *e) {
     struct wg_answer a = {0};
-    g->d.QueueOnSubmittedWorkDone(g->queue, call_back((void *)on_status, &a));
-    await(&g->d, g->instance, &a);
+    g->d.QueueOnSubmittedWorkDone(g->queue, dawn_callback((void *)dawn_on_status, &a));
+    dawn_await(&g->d, g->instance, &a);
     g->staged = 0;
     return gpu_check(g, e);
 }
@@ -511,16 +298,16 @@ static void *group_layout(struct gpu *g, const enum gpu_access slots[GPU_SLOTS])
 
 int gpu_pipeline_begin(struct gpu *g, struct gpu_pipeline *p, const char *name, const char *wgsl,
                        const enum gpu_access slots[GPU_SLOTS], glim_err *e) {
-    struct wg_wgsl source = {.chain = {.type = WG_TYPE_WGSL}, .code = text_of(wgsl)};
-    struct wg_named_descriptor d = {.chain = &source, .label = text_of(name)};
+    struct wg_wgsl source = {.chain = {.type = WG_TYPE_WGSL}, .code = dawn_text(wgsl)};
+    struct wg_named_descriptor d = {.chain = &source, .label = dawn_text(name)};
     *p = (struct gpu_pipeline){.name = name, .layout = group_layout(g, slots)};
     struct wg_layout_descriptor ld = {.n = 1, .entries = &p->layout};
     void *layout = g->d.DeviceCreatePipelineLayout(g->device, &ld);
     void *module = g->d.DeviceCreateShaderModule(g->device, &d);
-    struct wg_pipeline_descriptor pd = {.label = text_of(name),
+    struct wg_pipeline_descriptor pd = {.label = dawn_text(name),
                                         .layout = layout,
-                                        .stage = {.module = module, .entry = text_of("main")}};
-    struct wg_callback done = call_back((void *)on_pipeline, g);
+                                        .stage = {.module = module, .entry = dawn_text("main")}};
+    struct wg_callback done = dawn_callback((void *)on_pipeline, g);
     done.ud2 = p;
     g->pending++;
     g->d.DeviceCreateComputePipelineAsync(g->device, &pd, done);
@@ -559,7 +346,7 @@ void *gpu_bind(struct gpu *g, const struct gpu_pipeline *p, const struct gpu_bin
                                              .size = bytes};
     }
     struct wg_group_descriptor d = {
-        .label = text_of(p->name), .layout = p->layout, .n = n, .entries = entries};
+        .label = dawn_text(p->name), .layout = p->layout, .n = n, .entries = entries};
     void *group = g->d.DeviceCreateBindGroup(g->device, &d);
     if (gpu_check(g, e) < 0) {
         gpu_bind_free(g, group);
@@ -692,7 +479,7 @@ static void on_read(u32 status, struct wg_text message, void *ud, void *unused) 
 int gpu_read_begin(struct gpu *g, struct gpu_buffer *b, u64 n, glim_err *e) {
     b->read_done = false;
     b->read_bytes = n;
-    g->d.BufferMapAsync(b->handle, 1, 0, (size_t)n, call_back((void *)on_read, b));
+    g->d.BufferMapAsync(b->handle, 1, 0, (size_t)n, dawn_callback((void *)on_read, b));
     int rc = gpu_check(g, e);
     if (rc < 0) gpu_read_end(g, b);
     return rc;
