@@ -20,6 +20,7 @@ struct glim_model {
     enum stream_family family; /* how its answers mark thoughts and calls */
     bool has_template;         /* the file's */
     bool noted, noted_tools;   /* what chat is, and that it has no place for tools, was told */
+    bool noted_thinking;       /* nor a switch for thinking */
     glim_err vocab_err, chat_err;
     struct sample_meta sampling;
 };
@@ -410,7 +411,16 @@ int glim_converse(glim_session *session, const glim_conversation *conversation) 
     if (blind && g->log && !*noted)
         g->log(g->log_ud, "the model's chat template has no place for tools; it does not see them");
     *noted |= blind;
-    return answer_converse(&session->answer, chat, conversation, err);
+    rc = answer_converse(&session->answer, chat, conversation, err);
+    const struct jdict *more = session->answer.talk.more;
+    const struct jval *think = rc < 0 || !more ? NULL : jdict_find(more, "enable_thinking");
+    bool deaf = think && jval_true(*think) && !chat_can_think(chat);
+    noted = &session->model->noted_thinking;
+    if (deaf && g->log && !*noted)
+        g->log(g->log_ud, "the model's chat template has no switch for thinking; it thinks or not "
+                          "as it does by itself");
+    *noted |= deaf;
+    return rc;
 }
 
 int glim_chat_check(const glim_model *model, glim_err *err) {

@@ -181,6 +181,9 @@ def thinking_is_switched_off():
     assert said.startswith(2 * "<think>so \n</think>\n\n"), a
     raw = ask(own, "--raw", "-n", "3", "--exact").text
     assert raw == "<think>so " * 3, raw
+    # Thinking that cannot be asked for is said; that it cannot be forbidden in the prompt is no loss.
+    assert "no switch for thinking" in ask(deaf, "--think", "2").said
+    assert "no switch for thinking" not in ask(deaf, "--no-think").said + ask(told, "--think", "2").said
     for value, word in ("-1", "unknown flag"), ("1.5", "on, off or"), ("yes", "on, off or"):
         r = glim("run", told, f"--think={value}", "x", stdin=None, code=2)
         assert "on, off or a number" in r.said, r

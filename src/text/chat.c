@@ -53,6 +53,12 @@ bool chat_reads(const struct chat *c, const char *variable) {
                       : false;
 }
 
+bool chat_can_think(const struct chat *c) {
+    if (c->turns) return turns_can_think(c->turns);
+    if (c->gotmpl) return chat_reads(c, "think");
+    return chat_reads(c, "enable_thinking") || chat_reads(c, "thinking");
+}
+
 u64 chat_limit(u64 content_bytes) {
     return (256u << 20) + 64 * MIN(content_bytes, UINT32_MAX);
 }

@@ -25,6 +25,8 @@ int chat_open_text(struct chat **out, int language, struct str template, const s
                    const struct vocab *v, struct arena *a, glim_err *e);
 /* Whether turns are written by a template that mentions that variable. */
 bool chat_reads(const struct chat *c, const char *variable);
+/* Whether how turns are written depends on enable_thinking. */
+bool chat_can_think(const struct chat *c);
 
 struct chat_request {
     struct jval messages;     /* a list of {"role": text, "content": text or parts, ...} */

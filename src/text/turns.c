@@ -247,3 +247,7 @@ const char *turns_note(const struct turns *t) {
 i32 turns_end(const struct turns *t) {
     return t->end;
 }
+
+bool turns_can_think(const struct turns *t) {
+    return t->style->think[0] != NULL;
+}

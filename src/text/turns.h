@@ -40,6 +40,8 @@ i64 turns_spans(const struct turns *t, const struct turn *turn, u64 n, u32 flags
 
 /* A line for people where the format was chosen by the model's family, else NULL. */
 const char *turns_note(const struct turns *t);
+/* Whether the format has a switch for TURNS_THINK. */
+bool turns_can_think(const struct turns *t);
 /* The token that closes a turn. */
 i32 turns_end(const struct turns *t);
 
