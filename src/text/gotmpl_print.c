@@ -14,13 +14,7 @@ u32 gput_float(f64 f, char style, char out[48]) {
     if (isnan(f) || isinf(f))
         return (u32)snprintf(out, 48, "%s", isnan(f) ? "NaN" : f < 0 ? "-Inf" : "+Inf");
     char digits[40];
-    int precision = 0;
-    do
-        snprintf(digits, sizeof digits, "%.*e", precision, f);
-    while (precision++ < 17 && strtod(digits, NULL) != f);
-    precision--; /* digits after the first */
-    const char *e = strchr(digits, 'e');
-    int exponent = atoi(e + 1), head = (int)(e - digits);
+    int head, exponent, precision = jbuf_digits(f, digits, &head, &exponent);
     int low = style == 'j' ? -6 : -4, high = style == 'j' ? 20 : 5;
     if (f == 0 || (exponent >= low && exponent <= high))
         return (u32)snprintf(out, 48, "%.*f", f == 0 ? 0 : MAX(0, precision - exponent), f);

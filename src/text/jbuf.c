@@ -73,19 +73,23 @@ struct jval jbuf_done(struct jmem *m, struct jbuf *b) {
 
 /* ---- Values as text -------------------------------------------------------------------------- */
 
+int jbuf_digits(f64 f, char digits[40], int *head, int *exponent) {
+    int precision = 0;
+    do
+        snprintf(digits, 40, "%.*e", precision, f);
+    while (precision++ < 17 && strtod(digits, NULL) != f);
+    const char *e = strchr(digits, 'e');
+    *head = (int)(e - digits);
+    *exponent = atoi(e + 1);
+    return precision - 1;
+}
+
 u32 jbuf_float(f64 f, char out[40]) {
     if (isnan(f) || isinf(f))
         return (u32)snprintf(out, 40, "%s", isnan(f) ? "nan" : f < 0 ? "-inf" : "inf");
     char digits[40];
-    int precision = 0;
-    do
-        snprintf(digits, sizeof digits, "%.*e", precision, f);
-    while (precision++ < 17 && strtod(digits, NULL) != f);
-    precision--; /* digits after the first */
-    const char *e = strchr(digits, 'e');
-    int exponent = atoi(e + 1);
+    int head, exponent, precision = jbuf_digits(f, digits, &head, &exponent);
     if (exponent < -4 || exponent >= 16) {
-        int head = (int)(e - digits);
         return (u32)snprintf(out, 40, "%.*se%c%02d", head, digits, exponent < 0 ? '-' : '+',
                              abs(exponent));
     }

@@ -27,6 +27,9 @@ void jbuf_repr(struct jmem *m, struct jbuf *b, struct jval v);
 struct jval jval_to_str(struct jmem *m, struct jval v); /* v itself where it is text */
 /* Python's repr of a float: the shortest that reads back; returns its length. */
 u32 jbuf_float(f64 f, char out[40]);
+/* The fewest digits that are f, a finite number, again: "d.ddde+xx", of which head bytes come
+ * before the e. Returns how many digits there are behind the first. */
+int jbuf_digits(f64 f, char digits[40], int *head, int *exponent);
 
 /* Whether Python's str.strip() takes the character. */
 bool jstr_is_space(u32 code);
