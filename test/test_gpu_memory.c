@@ -63,7 +63,8 @@ static void make_file(const char *path) {
     struct gguf_writer *w;
     glim_err e = {0};
     FILE *f = fopen(path, "wb");
-    if (!f || gguf_write_open(&w, f, &mem_libc, &e)) fail_test("cannot write %s", path);
+    if (!f) fail_test("cannot write %s", path);
+    assert_int_equal(gguf_write_open(&w, f, &mem_libc, &e), 0);
     gguf_write_str(w, "general.architecture", (struct str){"llama", 5});
     gguf_write_u32(w, "llama.block_count", LAYERS);
     gguf_write_u32(w, "llama.context_length", 1024);

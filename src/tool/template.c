@@ -86,7 +86,8 @@ static int render(const struct rendering *r, const struct gguf *g, struct arena 
     char *messages = NULL, *tools = NULL;
     u64 n;
     int rc = vocab_open(&v, g, a, e);
-    if (rc == GLIM_OK) rc = open_chat(&chat, &note, r, g, v, a, e);
+    if (rc < 0) return rc;
+    rc = open_chat(&chat, &note, r, g, v, a, e);
     if (rc < 0) return rc;
     jmem_init(&m, a, chat_limit(1u << 20), CHAT_STEPS, e);
     struct chat_request request = {
