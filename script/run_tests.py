@@ -207,7 +207,7 @@ def run_matrix(pool, clang):
         names = sorted(os.path.basename(p)[:-2] for p in glob.glob(str(ROOT / "test/test_*.c")))
         chosen = [n for n in names if re.search(pattern, n)]
         if not built:  # what did build is still worth running
-            chosen = [n for n in chosen if run(make + ["-q", folder + n])[0] == 0]
+            chosen = [n for n in chosen if run(make + [folder + n])[0] == 0]
         list(pool.map(lambda n: run_program(folder + n, label), chosen))
 
 
