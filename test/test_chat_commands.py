@@ -211,6 +211,7 @@ def settings_are_shown_and_changed():
     r = piped("/set\n")
     for name in "temp", "top-k", "seed", "think", "n-predict", "stop", "samplers":
         assert len(re.findall(rf"^  {name} ", r.said, re.M)) == 1, (name, r)
+    assert "in this order: penalties;dry;top_n_sigma;top_k;typ_p;" in r.said, r  # on one line
     assert "ctx-size" not in r.said and "threads" not in r.said and "exact" not in r.said, r
     one, three = piped("hi\n", "-n", "1").out, piped("hi\n", "-n", "3").out
     assert piped("hi\n/set n-predict 1\n/clear\nhi\n/set n 3\n/regen\n", "-n", "3").out == three + one + three

@@ -76,7 +76,7 @@ def the_file_s_template_goes_before_the_store_s():
     (folder / "bad").write_text("\n{{ range .Messages }}{{ nofunction }}{{ end }}")
     fails("bad: Ollama's template, line 2", "'nofunction'",
           args=["run", "own", "hi", "--template", str(folder / "bad")], store=s)
-    fails("none.gotmpl", args=["run", "own", "hi", "--template", "none.gotmpl"], store=s)
+    fails("--template", "none.gotmpl", "jinja, ollama or a file", args=["run", "own", "hi", "--template", "none.gotmpl"], store=s)
     fails("--template", args=["run", "own", "hi", "--raw", "--template", "jinja"], store=s, code=2)
     # One that cannot be used is not replaced.
     broken = saying("broken.gguf", "word", b"{{ messages | nofilter }}")

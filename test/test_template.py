@@ -70,8 +70,10 @@ def what_is_wrong_is_said_with_its_line():
     fails(2, "--messages", args=["template", m])
     fails(1, "no-such.json", args=["template", m, "--messages", "no-such.json"])
     fails(1, "bad.json, line 2", args=["template", m, "--messages", made("bad.json", b"[\n}")])
-    fails(1, "at least", args=["template", m, "--messages", file("none.json", [])])
-    fails(1, "list of objects", args=["template", m, "--messages", file("odd.json", [1])])
+    fails(1, "empty.json, line 1", "a value is missing", args=["template", m, "--messages", made("empty.json", b"")])
+    for name, wrong in [("none", []), ("odd", [TALK[0], 1]), ("text", "hi"), ("other", {"a": 1})]:
+        fails(1, f"{name}.json", "list of objects", "at least",
+              args=["template", m, "--messages", file(f"{name}.json", wrong)])
     fails(1, "--variables", args=["template", m, "--messages", talk, "--variables", "[]"])
     broken = saying("broken.gguf", "word", b"a\n{{ messages | nofilter }}")
     fails(1, "line 2", "'nofilter'", args=["template", broken, "--messages", talk])

@@ -49,6 +49,11 @@ def misuse_is_told_apart():
     fails(2, "--temp needs a value", args=["run", MODEL, "--temp"])
     fails(2, "-n needs a value", args=["run", MODEL, "-n"])
     fails(2, "--raw=1", "takes no value", args=["run", "--raw=1"])
+    fails(2, "'foo'", "flags only", args=["devices", "foo"])
+    fails(2, "'foo'", "flags only", args=["list", "foo"])
+    fails(2, "'foo'", "named already", args=["inspect", MODEL, "foo"])
+    fails(2, "--profile", "--device gpu", args=["bench", MODEL, "--device", "cpu", "--profile"])
+    assert glim("list", "--help", code=0).text.startswith("usage: glim list\n")
     for c in COMMANDS:
         fails(2, "no model", f"glim {c} --help", args=[c])
         fails(2, "unknown flag '--bogus'", args=[c, "--bogus"])

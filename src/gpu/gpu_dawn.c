@@ -150,8 +150,9 @@ int gpu_open(struct gpu **out, const struct gpu_choice *c, const glim_alloc *a, 
         rc = fail(e, GLIM_UNSUPPORTED,
                   "no GPU: no Vulkan driver offers one (drivers: mesa-vulkan-drivers or NVIDIA's)");
     } else {
-        rc = fail(e, GLIM_ARG, "there is no GPU %u: `glim devices` lists %u, from 0", c->index,
-                  found.n);
+        rc = fail(e, GLIM_ARG,
+                  "there is no gpu:%u; the last one is gpu:%u (`glim devices` lists them)",
+                  c->index, found.n - 1);
     }
     dawn_drop_adapters(&g->d, &found);
     if (rc < 0) {

@@ -273,7 +273,8 @@ static struct jval json_number(struct json_in *in) {
     const char *digits = text + (text[0] == '-');
     bool zeros = digits[0] == '0' && digits[1] >= '0' && digits[1] <= '9';
     if (digits[0] < '0' || digits[0] > '9' || zeros || text[n - 1] == '.')
-        return json_wrong(in, "something that is no value");
+        return json_wrong(in,
+                          in->p < in->end ? "something that is no value" : "a value is missing");
     in->p = p;
     errno = 0;
     if (whole) {

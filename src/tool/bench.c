@@ -341,6 +341,11 @@ static int bench_main(const struct command *c, int argc, char **argv) {
     if (options_engine(&b.o, &engine, &e) < 0) return options_failed(&e);
     /* What these threads can read says nothing of a GPU. */
     bool on_cpu = strncmp(glim_engine_device(engine), "cpu", 3) == 0;
+    if (on_cpu && b.profile) {
+        glim_engine_close(engine);
+        return options_misused(c, "--profile: only a GPU's kernels are timed, and this is the CPU "
+                                  "(--device gpu chooses)");
+    }
     /* Before this thread is pinned: the sweep's threads would inherit its one processor. */
     if (on_cpu && bench_roof(b.o.model, b.threads, &b.roof, &e) < 0) {
         glim_engine_close(engine);

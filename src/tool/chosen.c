@@ -47,7 +47,11 @@ static bool is_go(const char *path, struct str text) {
 static int find_given(struct chosen *c, const char *path, glim_err *e) {
     c->from = CHOSEN_GIVEN;
     int rc = input_read(path, &c->owned, &c->text.n, e);
-    if (rc < 0) return rc;
+    if (rc < 0) {
+        glim_err why = *e;
+        *e = (glim_err){0};
+        return fail(e, rc, "--template: %s; it is jinja, ollama or a file", why.msg);
+    }
     c->text.p = c->owned;
     bool go = is_go(path, c->text);
     c->language = go ? GLIM_TEMPLATE_GO : GLIM_TEMPLATE_JINJA;

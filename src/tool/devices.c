@@ -102,7 +102,7 @@ static int devices_main(const struct command *c, int argc, char **argv) {
     };
     int exit_code;
     if (!options_parse(c, rows, &argc, &argv, &exit_code)) return exit_code;
-    if (argc > 0) return options_misused(c, "'%.60s': takes no arguments", argv[0]);
+    if (argc > 0) return options_misused(c, "'%.60s': this command takes flags only", argv[0]);
     struct gpu_info gpus[MOST];
     glim_err why = {0};
     int n = gpu_list(devices_library(), gpus, MOST, &why);

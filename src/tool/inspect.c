@@ -247,7 +247,9 @@ static int inspect_main(const struct command *c, int argc, char **argv) {
     int code;
     if (!options_parse(c, rows, &argc, &argv, &code)) return code;
     if (!options_model(c, &o, &argc, &argv, &code)) return code;
-    if (argc > 0) return options_misused(c, "'%.60s': one file at a time", argv[0]);
+    if (argc > 0)
+        return options_misused(c, "'%.60s': one argument too many, the model is named already",
+                               argv[0]);
     struct inspect in = {.path = o.model};
     o.threads = 1;
     p.tables = options_tables(&o);

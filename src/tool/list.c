@@ -213,7 +213,7 @@ static int list_main(const struct command *c, int argc, char **argv) {
     };
     int code;
     if (!options_parse(c, rows, &argc, &argv, &code)) return code;
-    if (argc > 0) return options_misused(c, "'%.60s': takes no arguments", argv[0]);
+    if (argc > 0) return options_misused(c, "'%.60s': this command takes flags only", argv[0]);
     struct store s;
     glim_err e = {0};
     code = pick_store(&s, &e) < 0 ? options_failed(&e) : with_store(&s, json);

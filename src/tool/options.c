@@ -155,7 +155,8 @@ static void help_row(const struct option_row *r) {
 }
 
 static void help(const struct command *c, const struct option_row *rows) {
-    printf("usage: glim %s %s\n\n%s.\n%s\n\n", c->name, c->usage, c->about, c->detail);
+    printf("usage: glim %s%s%s\n\n%s.\n%s\n\n", c->name, *c->usage ? " " : "", c->usage, c->about,
+           c->detail);
     for (; rows->name; rows++)
         help_row(rows);
     help_row(&(struct option_row){'h', "help", NULL, OPTION_SWITCH, NULL, 0, 0, "this text"});

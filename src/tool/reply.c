@@ -39,15 +39,21 @@ static glim_stats spent(const struct reply *r) {
 
 /* ---- Notes ----------------------------------------------------------------------------------- */
 
-/* While a long prompt is read: how far, how fast, how long still. Only after a second. */
+/* While nothing can be shown yet. A long prompt is read: how far, how fast, how long still, after a
+ * second. Or the answer has begun with what is shown when it is whole, as a tool call. */
 static void note_progress(struct reply *r) {
     u64 ns = plat_now_ns() - r->start_ns;
     if (r->options->quiet || !isatty(STDERR_FILENO) || ns < 1000000000u) return;
     glim_stats s = spent(r);
     u64 done = s.n_prompt + s.n_decode, n = r->n_prompt - r->n_cached;
     f64 rate = (f64)done * 1e9 / (f64)ns;
-    fprintf(stderr, "\r\x1b[Kreading the prompt: ");
-    if (done && done < n) {
+    size_t n_all;
+    glim_tokens(r->session, &n_all);
+    bool answering = n_all > r->n_prompt;
+    fprintf(stderr, "\r\x1b[K%s: ", answering ? "answering" : "reading the prompt");
+    if (answering) {
+        fprintf(stderr, "%zu tokens", n_all - r->n_prompt);
+    } else if (done && done < n) {
         fprintf(stderr, "%llu of %llu tokens, %.0f tokens/s, %.0f s left", (unsigned long long)done,
                 (unsigned long long)n, rate, (f64)(n - done) / rate);
     } else {

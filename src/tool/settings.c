@@ -81,6 +81,19 @@ int settings_set(const struct option_row *rows, struct generation_options *g, co
     return rc;
 }
 
+/* What it does, on one line: for --help it is laid out on several. */
+static void put_help(const char *help, FILE *f) {
+    for (const char *p = help; *p; p++) {
+        if (*p != '\n') {
+            fputc(*p, f);
+            continue;
+        }
+        if (p > help && p[-1] != ';') fputc(' ', f);
+        p += strspn(p + 1, " ");
+    }
+    fputc('\n', f);
+}
+
 bool settings_show(const struct option_row *rows, const struct generation_options *g,
                    const char *name, FILE *f) {
     bool found = false;
@@ -92,9 +105,8 @@ bool settings_show(const struct option_row *rows, const struct generation_option
         FILE *m = open_memstream(&value, &n);
         if (m) options_put_value(r, m);
         if (m && fclose(m) == 0) {
-            /* Only the first line of what it does: the rest is laid out for --help. */
-            fprintf(f, "  %-21s %-11s %.*s\n", r->name, value, (int)strcspn(r->help, "\n"),
-                    r->help);
+            fprintf(f, "  %-21s %-11s ", r->name, value);
+            put_help(r->help, f);
         }
         free(value);
     }

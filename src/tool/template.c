@@ -107,10 +107,16 @@ static int render(const struct rendering *r, const struct gguf *g, struct arena 
             m.rc = fail(e, GLIM_ARG, "--variables: a JSON object is needed");
         request.more = more.d;
     }
-    bool list = !m.rc && request.messages.kind == JVAL_LIST;
+    bool list = !m.rc && request.messages.kind == JVAL_LIST && request.messages.l->n;
     for (u64 i = 0; list && i < request.messages.l->n; i++) {
-        if (request.messages.l->v[i].kind == JVAL_DICT) chat_trust(&m, request.messages.l->v[i]);
+        list = request.messages.l->v[i].kind == JVAL_DICT;
+        if (list) chat_trust(&m, request.messages.l->v[i]);
     }
+    if (!m.rc && !list)
+        m.rc = fail(e, GLIM_FORMAT,
+                    "--messages %.140s: a JSON list of objects is needed, of one at least, or an "
+                    "object with such a list as \"messages\"",
+                    r->messages);
     m.where = "chat template";
     rc = m.rc ? m.rc : chat_render(chat, &m, &request, &span, &n);
     if (rc == GLIM_OK && note) options_say("%s", note);
