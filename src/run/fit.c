@@ -96,8 +96,9 @@ static int plan_as(glim_plan *plan, const struct loaded *l, const glim_session_p
 int fit_plan(glim_plan *plan, const struct loaded *l, const glim_session_params *p, glim_err *e) {
     glim_session_params q = *p;
     int rc = plan_as(plan, l, p, e);
+    if (rc < 0) return rc;
     bool open = plan->on_gpu && plan->tables && p->tables == GLIM_TABLES_AUTO;
-    if (rc < 0 || !open || has_room(plan) || tables_there(l)) return rc;
+    if (!open || has_room(plan) || tables_there(l)) return rc;
     q.tables = GLIM_TABLES_FILE;
     return plan_as(plan, l, &q, e);
 }
