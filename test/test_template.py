@@ -115,6 +115,54 @@ def run_takes_conversations_and_tools():
 
 
 @test
+def an_answer_at_the_end_is_gone_on_with():
+    m, asked = model(), {"role": "user", "content": "Count."}
+    talk = file("half.json", [asked, {"role": "assistant", "content": "One, "}])
+    r = glim("run", m, *FLAGS, "--json", "--messages", talk, stdin=None, code=0)
+    answer = json.loads(r.text)
+    assert answer["text"] == "word", r  # what follows, without what is there
+    ids = {more: glim("template", m, "--messages", talk, *more, "--ids", stdin=None, code=0).text.split()
+           for more in [("--go-on",), ()]}
+    assert len(ids["--go-on",]) != len(ids[()]) and answer["prompt_tokens"] == len(ids["--go-on",]), (r, ids)
+    assert glim("run", m, *FLAGS, "--messages", talk, stdin=None, code=0).text.rstrip("\n") == "word"
+    # With a question behind it, it is a turn like others.
+    r = glim("run", m, *FLAGS, "--json", "--messages", talk, "and?", stdin=None, code=0)
+    whole = file("whole.json", [*json.load(open(talk)), {"role": "user", "content": "and?"}])
+    ids = glim("template", m, "--messages", whole, "--ids", stdin=None, code=0).text.split()
+    assert json.loads(r.text)["prompt_tokens"] == len(ids), r
+    for name, last in [("empty", {"content": " \n"}), ("none", {"content": None}), ("calls", {**TALK[1], "content": "x"})]:
+        fails(1, f"{name}.json", "only text", "prompt", stdin=None,
+              args=["run", m, "--messages", file(f"{name}.json", [asked, {**last, "role": "assistant"}])])
+    r = glim("run", "test/data/granite.gguf", "--messages", talk, stdin=None, code=1)
+    assert "built-in turns have no place for an answer that goes on" in r.said and r.text == "", r
+
+
+@test
+def every_tool_has_a_name():
+    m, talk = model(), file("talk.json", TALK)
+    for name, second, why in [("text", "x", "is not an object"), ("number", {"name": 5}, "a name that is not text"),
+                              ("bare", {"type": "function"}, "has no name"), ("void", {"name": ""}, "an empty name"),
+                              ("inner", {"type": "function", "function": {"name": 5}}, "a name that is not text"),
+                              ("odd", {"function": "f"}, "\"function\" that is not an object")]:
+        tools = [TOOLS[0], second]
+        for value in tools, {"tools": tools}:
+            at = file(f"{name}.json", value)
+            for command in "run", "chat", "template":
+                more = ["--messages", talk] if command == "template" else ["hi"] if command == "run" else []
+                fails(1, f"--tools {at}: tool 2", why, args=[command, m, *more, "--tools", at])
+        saved = file("saved.json", {"messages": TALK, "tools": tools})
+        for command in "run", "chat", "template":
+            fails(1, f"--messages {saved}: tool 2", why, args=[command, m, "--messages", saved])
+        r = glim("chat", m, stdin=f"/tools {at}\n".encode(), code=1)
+        assert f"{at}: tool 2 " in r.said and why in r.said, r
+    fails(1, "--tools", "list of tools", args=["template", m, "--messages", talk, "--tools", file("not.json", 5)])
+    bare = file("bare.json", {"tools": [TOOLS[0]["function"]]})
+    glim("run", m, *FLAGS, "--tools", bare, "hi", stdin=None, code=0)
+    r = glim("template", m, "--messages", talk, "--tools", bare, stdin=None, code=0)
+    assert '[{"name": "f"' in r.text, r
+
+
+@test
 def a_template_without_tools_is_a_note():
     plain = saying("plain.gguf", "word", b"{% for m in messages %}{{ m.content }}{% endfor %}")
     r = glim("run", plain, *FLAGS, "--tools", file("tools.json", TOOLS), "hi", stdin=None, code=0)

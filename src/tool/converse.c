@@ -75,6 +75,33 @@ static int check_messages(const json_t *list, const char *path, const char *what
     return GLIM_OK;
 }
 
+/* A tool without a name could be offered, but never called. */
+int converse_check_tools(const json_t *list, const char *path, const char *what, glim_err *e) {
+    size_t i;
+    json_t *tool;
+    json_array_foreach(list, i, tool) {
+        const json_t *wrapped = json_object_get(tool, "function");
+        const json_t *name = json_object_get(json_is_object(wrapped) ? wrapped : tool, "name");
+        const char *wrong = NULL;
+        if (!json_is_object(tool))
+            wrong = "is not an object";
+        else if (wrapped && !json_is_object(wrapped))
+            wrong = "has a \"function\" that is not an object";
+        else if (!name)
+            wrong = "has no name";
+        else if (!json_is_string(name))
+            wrong = "has a name that is not text";
+        else if (!json_string_length(name))
+            wrong = "has an empty name";
+        if (!wrong) continue;
+        return fail(e, GLIM_FORMAT,
+                    "%s%.140s: tool %zu %s; a tool is {\"type\": \"function\", \"function\": "
+                    "{\"name\": ...}}",
+                    what, path, i + 1, wrong);
+    }
+    return GLIM_OK;
+}
+
 static void replace(json_t **place, json_t *by) {
     json_decref(*place);
     *place = json_incref(by);
@@ -92,6 +119,7 @@ int converse_read(struct converse *c, const char *path, const char *what, glim_e
     if (rc == GLIM_OK) rc = check_messages(messages, path, what, e);
     if (rc == GLIM_OK && tools && !json_is_null(tools))
         rc = need_list(tools, path, what, "tools", e);
+    if (rc == GLIM_OK) rc = converse_check_tools(tools, path, what, e);
     if (rc == GLIM_OK && settings && !json_is_object(settings))
         rc = fail(e, GLIM_FORMAT, "%s%.140s: \"settings\" is no object", what, path);
     if (rc == GLIM_OK) {
@@ -108,6 +136,7 @@ int converse_read_tools(struct converse *c, const char *path, const char *what, 
     if (!file) return e->code;
     json_t *tools = list_in(file, "tools");
     int rc = need_list(tools, path, what, "tools", e);
+    if (rc == GLIM_OK) rc = converse_check_tools(tools, path, what, e);
     if (rc == GLIM_OK) replace(&c->tools, json_array_size(tools) ? tools : NULL);
     json_decref(file);
     return rc;
@@ -192,6 +221,14 @@ const char *converse_text(const struct converse *c, size_t i) {
 const char *converse_last_role(const struct converse *c) {
     size_t n = json_array_size(c->messages);
     return n ? converse_role(c, n - 1) : "";
+}
+
+bool converse_can_go_on(const struct converse *c) {
+    size_t n = json_array_size(c->messages);
+    const json_t *last = n ? json_array_get(c->messages, n - 1) : NULL;
+    const char *text = n ? converse_text(c, n - 1) : "";
+    return strcmp(converse_last_role(c), "assistant") == 0 && text[strspn(text, " \t\r\n")] &&
+           !json_array_size(json_object_get(last, "tool_calls"));
 }
 
 const char *converse_system(const struct converse *c) {

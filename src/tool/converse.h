@@ -27,6 +27,10 @@ int converse_read(struct converse *c, const char *path, const char *what, glim_e
 /* Only tools: a list, or an object with "tools". Without that, a file with none of them is an
  * error. */
 int converse_read_tools(struct converse *c, const char *path, const char *what, glim_err *e);
+/* Whether all of a list of tools can be offered: {"type": "function", "function": {"name": ...}},
+ * or what is within. The error counts them from 1. */
+int converse_check_tools(const json_t *list, const char *path, const char *what, glim_err *e);
+
 /* Writes it as such an object, in a file that is there when all of it is; *replaced tells whether
  * there was one. replace: that may be. */
 int converse_write(const struct converse *c, const char *path, bool replace, bool *replaced,
@@ -45,6 +49,9 @@ const char *converse_role(const struct converse *c, size_t i);
 /* Its content, where that is a text; else "". */
 const char *converse_text(const struct converse *c, size_t i);
 const char *converse_last_role(const struct converse *c);
+/* Whether the last message is the assistant's, with text that an answer can go on from: it calls no
+ * tools. */
+bool converse_can_go_on(const struct converse *c);
 /* Forgets the messages from number n on. */
 void converse_cut(struct converse *c, size_t n);
 

@@ -78,7 +78,16 @@ static int make_conversation(struct run *r, glim_err *e) {
     for (size_t i = 0; i < turns && rc == GLIM_OK; i++)
         rc = converse_add(c, r->messages[i].role, r->messages[i].text, e);
     if (rc == GLIM_OK && c->settings) rc = settings_take(r->rows, &r->g, c->settings, true, e);
-    return rc == GLIM_OK ? converse_make(c, r->g.thinking, e) : rc;
+    /* Without a question behind it, an answer at the end is one that was not finished. */
+    bool go_on = !r->len && strcmp(converse_last_role(c), "assistant") == 0;
+    if (rc == GLIM_OK && go_on && !converse_can_go_on(c))
+        rc = fail(e, GLIM_ARG,
+                  "--messages %.140s: the last message is the assistant's, and only text without "
+                  "tool calls can be gone on with; end with another's, or give a prompt",
+                  r->messages_file);
+    if (rc == GLIM_OK) rc = converse_make(c, r->g.thinking, e);
+    c->c.go_on = go_on;
+    return rc;
 }
 
 /* The given text, then what comes through stdin, with a blank line between. */
@@ -224,7 +233,7 @@ static int run_main(const struct command *c, int argc, char **argv) {
         {0, "special", NULL, OPTION_SWITCH, &r.special, 0, 0,
          "with --raw: names of control tokens are those tokens"},
         {0, "messages", "FILE", OPTION_TEXT, &r.messages_file, 0, 0,
-         "a conversation before the prompt, or in its place: JSON, as /save writes"},
+         "JSON, as /save writes: before the prompt, or alone (an answer goes on)"},
         {0, "tools", "FILE", OPTION_TEXT, &r.tools_file, 0, 0,
          "tools that the model may call: a JSON list"},
         OPTION_THINK(r.g),

@@ -1,5 +1,6 @@
 /* glim template: a conversation as the model's own template writes it. */
 #include "tool/chosen.h"
+#include "tool/converse.h"
 #include "tool/format.h"
 #include "tool/input.h"
 #include "tool/options.h"
@@ -28,6 +29,15 @@ static struct jval read_json(struct jmem *m, const char *path, const char *what,
         return jval_undefined();
     }
     return json_parse(m, (struct str){*text, n});
+}
+
+/* Tools of a file, its text, which are a list or an object's member. */
+static int check_tools(const char *path, const char *what, const char *text, glim_err *e) {
+    json_t *file = json_loads(text, JSON_ALLOW_NUL, NULL);
+    const json_t *tools = json_is_object(file) ? json_object_get(file, "tools") : file;
+    int rc = converse_check_tools(tools, path, what, e);
+    json_decref(file);
+    return rc;
 }
 
 static int print_spans(const struct rendering *r, const struct vocab *v,
@@ -97,9 +107,20 @@ static int render(const struct rendering *r, const struct gguf *g, struct arena 
         const struct jval *tools_in = jdict_find(request.messages.d, "tools"),
                           *list_in = jdict_find(request.messages.d, "messages");
         if (tools_in) request.tools = *tools_in;
+        if (tools_in) m.rc = check_tools(r->messages, "--messages ", messages, e);
         if (list_in) request.messages = *list_in;
     }
     if (r->tools && !m.rc) request.tools = read_json(&m, r->tools, r->tools, &tools);
+    if (r->tools && !m.rc && request.tools.kind == JVAL_DICT) {
+        const struct jval *tools_in = jdict_find(request.tools.d, "tools");
+        if (tools_in) request.tools = *tools_in;
+    }
+    if (r->tools && !m.rc && request.tools.kind != JVAL_LIST)
+        m.rc = fail(e, GLIM_FORMAT,
+                    "--tools %.140s: a JSON list of tools is needed, or an object with such a list "
+                    "as \"tools\"",
+                    r->tools);
+    if (r->tools && !m.rc) m.rc = check_tools(r->tools, "--tools ", tools, e);
     if (r->variables && !m.rc) {
         m.where = "--variables";
         struct jval more = json_parse(&m, (struct str){r->variables, strlen(r->variables)});
