@@ -218,7 +218,7 @@ def settings_are_shown_and_changed():
     for line, words in [("tmp 1", "there is no setting 'tmp' (did you mean temp?)"), ("temp hot", "'hot' is not a number"),
                         ("temp -1", "from 0 to 1000"), ("ctx-size 9", "begin with -c"), ("c 9", "begin with -c"),
                         ("seed -1", "whole number of 0 or more"), ("think maybe", "on, off or a number"),
-                        ("samplers top_k;tp_p", "tp_p"), ("logit-bias x", "not a token's id"), ("n 0", "-n 0"),
+                        ("samplers top_k;tp_p", "glim: samplers: 'tp_p'"), ("logit-bias x", "not a token's id"), ("n 0", "-n 0"),
                         ("mirostat 1", "none of 0|2"), ("nothing", "/set lists them"), ("exact 1", "no setting")]:
         r = piped(f"/set {line}\n", code=1)
         assert words in r.said and r.said.count("\n") == 1, (line, r)

@@ -230,7 +230,7 @@ static void test_refusals(void **state) {
     size_t n = tokens(&m, want);
     glim_message system = {"system", "x"}, nothing = {"user", NULL}, much = {"user", long_text};
     refused(&m, glim_chat(m.r.session, &system, 1), GLIM_ARG, "No system");
-    refused(&m, glim_chat(m.r.session, &nothing, 1), GLIM_ARG, "message 0");
+    refused(&m, glim_chat(m.r.session, &nothing, 1), GLIM_ARG, "message 1:");
     refused(&m, glim_chat(m.r.session, &much, 1), GLIM_FULL, "context");
     assert_int_equal(tokens(&m, got), n);
     assert_memory_equal(got, want, n * sizeof *got);
@@ -252,11 +252,11 @@ static void test_refusals(void **state) {
         {{.messages = "[{\"role\": \"user\", \"content\": \"a\"}, {\"role\": \"user\", \"images\": "
                       "[\"AA\"]}]"},
          GLIM_UNSUPPORTED,
-         "message 1 has a picture"},
+         "message 2 has a picture"},
         {{.messages = "[{\"role\": \"user\", \"content\": [{\"type\": \"text\", \"text\": \"a\"}, "
                       "{\"type\": \"image_url\"}]}]"},
          GLIM_UNSUPPORTED,
-         "message 0 has a picture"},
+         "message 1 has a picture"},
         {{.messages = NULL}, GLIM_ARG, "no messages"},
     };
     for (u32 i = 0; i < COUNT(cases); i++)

@@ -5,6 +5,7 @@ usage: test_device.py [PROGRAM], from the root of a checkout; prints TAP. Uses t
 """
 import json
 import os
+import re
 import struct
 import sys
 
@@ -113,6 +114,11 @@ def bench_tells_of_the_gpu():
         raise Skip(r.said)
     assert r.code == 0 and "by the GPU's clock" in r.text, r
     assert "matmul" in r.text and "draw" in r.text and "%" in r.text, r
+    kernels = json.loads(glim(*args, "--profile", "--json", code=0, quiet=True).text)["kernels"]
+    rows = re.findall(r"^  (\S+) .* ms .* %$", r.text[r.text.index("clock"):], re.M)
+    assert sorted(kernels) == sorted(rows) and all(ns > 0 for ns in kernels.values()), (kernels, r)
+    assert list(kernels.values()) == sorted(kernels.values(), reverse=True), kernels
+    assert one["kernels"] is None, one
 
 
 sys.exit(main())

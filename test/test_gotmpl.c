@@ -304,7 +304,7 @@ static void test_refusals(void **state) {
          "{\"properties\": {\"a\": 1}}}}]}",
          "a tool's parameter is of type int; an object is due"},
         {"{{ .Prompt }}", "{\"messages\": [{\"role\": \"user\"}, {\"role\": \"critic\"}]}",
-         "message 1: a template of single turns has no place for the role 'critic'"},
+         "message 2: a template of single turns has no place for the role 'critic'"},
     };
     for (u32 i = 0; i < COUNT(cases); i++) {
         struct arena a;

@@ -135,6 +135,7 @@ def an_answer_at_the_end_is_gone_on_with():
               args=["run", m, "--messages", file(f"{name}.json", [asked, {**last, "role": "assistant"}])])
     r = glim("run", "test/data/granite.gguf", "--messages", talk, stdin=None, code=1)
     assert "built-in turns have no place for an answer that goes on" in r.said and r.text == "", r
+    assert r.said.endswith(": --template FILE\n"), r
 
 
 @test
@@ -160,6 +161,17 @@ def every_tool_has_a_name():
     glim("run", m, *FLAGS, "--tools", bare, "hi", stdin=None, code=0)
     r = glim("template", m, "--messages", talk, "--tools", bare, stdin=None, code=0)
     assert '[{"name": "f"' in r.text, r
+
+
+@test
+def where_built_in_turns_do_not_do_a_template_is_the_way_out():
+    built_in, talk, tools = "test/data/granite.gguf", file("hi.json", [{"role": "user", "content": "hi"}]), file("t.json", TOOLS)
+    for args in ["run", built_in, "--messages", talk], ["template", built_in, "--messages", talk], ["chat", built_in]:
+        r = glim(*args, "--tools", tools, stdin=b"hi\n", code=1)
+        assert "no place for tools" in r.said and r.said.endswith(": --template FILE\n"), r
+    at = made("way.jinja", TEMPLATE)
+    r = glim("template", built_in, "--messages", talk, "--tools", tools, "--template", at, code=0)
+    assert r.text.startswith("<|im_start|>tools "), r
 
 
 @test

@@ -182,13 +182,13 @@ static void test_messages_name_the_turn(void **state) {
         u32 flags;
         const char *says;
     } cases[] = {
-        {"gemma3", {"user", "user"}, 0, "message 1|Gemma 3|in turn|'user'"},
-        {"gemma3", {"user", "system"}, 0, "message 1|only at the beginning"},
+        {"gemma3", {"user", "user"}, 0, "message 2|Gemma 3|in turn|'user'"},
+        {"gemma3", {"user", "system"}, 0, "message 2|only at the beginning"},
         {"gemma3", {"system"}, 0, "Gemma 3|after the system's"},
-        {"gemma3", {"system", "user"}, TURNS_AFTER, "message 0|only at the beginning"},
-        {"gemma3", {"assistant"}, TURNS_AFTER, "message 0|in turn|'assistant'"},
-        {"gemma4", {"user", "assistant", "assistant"}, 0, "message 2|Gemma 4|one answer"},
-        {"granite", {"user", "tool"}, 0, "message 1|Granite 3|no role 'tool'"},
+        {"gemma3", {"system", "user"}, TURNS_AFTER, "message 1|only at the beginning"},
+        {"gemma3", {"assistant"}, TURNS_AFTER, "message 1|in turn|'assistant'"},
+        {"gemma4", {"user", "assistant", "assistant"}, 0, "message 3|Gemma 4|one answer"},
+        {"granite", {"user", "tool"}, 0, "message 2|Granite 3|no role 'tool'"},
     };
     struct load l;
     struct vocab *v;

@@ -172,7 +172,7 @@ static int chat_in_turns(struct answer *a, const struct turns *t, const glim_mes
     for (size_t i = 0; i < n; i++) {
         if (!messages[i].role || !messages[i].text) {
             mem_put(alloc, turn, bytes);
-            return fail(e, GLIM_ARG, "message %zu: role or text is NULL", i);
+            return fail(e, GLIM_ARG, "message %zu: role or text is NULL", i + 1);
         }
         turn[i] = (struct turn){{messages[i].role, strlen(messages[i].role)},
                                 {messages[i].text, strlen(messages[i].text)}};
@@ -240,7 +240,7 @@ int answer_chat(struct answer *a, const struct chat *c, const glim_message *mess
     u64 before = t->messages.kind == JVAL_LIST ? t->messages.l->n : 0;
     for (size_t i = 0; i < n && rc == GLIM_OK; i++) {
         if (!messages[i].role || !messages[i].text) {
-            rc = fail(e, GLIM_ARG, "message %zu: role or text is NULL", i);
+            rc = fail(e, GLIM_ARG, "message %zu: role or text is NULL", i + 1);
             break;
         }
         struct str role = {messages[i].role, strlen(messages[i].role)};

@@ -189,7 +189,8 @@ static int render_turns(const struct chat *c, struct jmem *m, const struct chat_
     if (r->go_on || (r->tools.kind == JVAL_LIST && r->tools.l->n)) {
         return m->rc =
                    fail(m->e, GLIM_UNSUPPORTED,
-                        "the file has no chat template, and built-in turns have no place for %s",
+                        "the file has no chat template, and built-in turns have no place for %s; a "
+                        "template that has is needed",
                         r->go_on ? "an answer that goes on" : "tools");
     }
     for (u64 i = 0; i < count; i++) {
@@ -199,7 +200,7 @@ static int render_turns(const struct chat *c, struct jmem *m, const struct chat_
         if (role) text = jdict_find(message.d, "content");
         if (!role || !text || role->kind != JVAL_STR || text->kind != JVAL_STR) {
             return m->rc = fail(m->e, GLIM_ARG, "message %llu has no role or no text",
-                                (unsigned long long)i);
+                                (unsigned long long)i + 1);
         }
         turn[i] = (struct turn){role->s->t, text->s->t};
     }

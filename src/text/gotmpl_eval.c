@@ -370,7 +370,7 @@ static void grun_turns(struct grun *x, struct jval root, struct jval messages, s
             jmem_fail(x->m, GLIM_ARG,
                       "message %llu: a template of single turns has no place for "
                       "the role '%.*s'",
-                      (unsigned long long)i, (int)MIN(role->t.n, 40u), role->t.p);
+                      (unsigned long long)i + 1, (int)MIN(role->t.n, 40u), role->t.p);
     }
     x->cutting = true;
     grun_render(x, root, out);

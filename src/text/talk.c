@@ -230,7 +230,7 @@ static int refuse_media(const struct talk *t, glim_err *e) {
             return fail(
                 e, GLIM_UNSUPPORTED,
                 "message %llu has a picture or sound in it, which no model can be given yet",
-                (unsigned long long)i);
+                (unsigned long long)i + 1);
         }
     }
     return GLIM_OK;

@@ -185,17 +185,17 @@ static int check_turn(const struct style *s, struct turn turn, u64 i, u64 place,
         return fail(e, GLIM_ARG,
                     "message %llu: the chat template (%s) takes a system message only at the "
                     "beginning",
-                    (unsigned long long)i, s->name);
+                    (unsigned long long)i + 1, s->name);
     }
     if (s->named_roles && !user && !model && !system) {
         return fail(e, GLIM_ARG, "message %llu: the chat template (%s) has no role '%.*s'",
-                    (unsigned long long)i, s->name, STR(role));
+                    (unsigned long long)i + 1, s->name, STR(role));
     }
     if (s->alternate && user != (place % 2 == 0)) {
         return fail(e, GLIM_ARG,
                     "message %llu: the chat template (%s) wants user and assistant in turn, and "
                     "this is '%.*s'",
-                    (unsigned long long)i, s->name, STR(role));
+                    (unsigned long long)i + 1, s->name, STR(role));
     }
     return 0;
 }
@@ -230,7 +230,7 @@ i64 turns_spans(const struct turns *t, const struct turn *turn, u64 n, u32 flags
             str_is(turn[i - 1].role, "assistant")) {
             return fail(e, GLIM_ARG,
                         "message %llu: the chat template (%s) has one answer at a time",
-                        (unsigned long long)i, s->name);
+                        (unsigned long long)i + 1, s->name);
         }
         bool system = i == 0 && has_system;
         if (system && s->drop_empty_system && turn[0].text.n == 0) continue;

@@ -232,7 +232,18 @@ static json_t *run_list(const struct rates *r, u32 n) {
     return j;
 }
 
-static json_t *as_json(const struct bench *b) {
+static json_t *profile_json(const glim_kernel_time *times, size_t n) {
+    json_t *j = json_object();
+    bool ok = j;
+    for (size_t i = 0; ok && i < n; i++)
+        ok = json_object_set_new(j, times[i].name, format_u64(times[i].ns)) == 0;
+    if (ok) return j;
+    json_decref(j);
+    return NULL;
+}
+
+/* times: of n kernels, where they were asked for. */
+static json_t *as_json(const struct bench *b, const glim_kernel_time *times, size_t n) {
     char hash[24];
     snprintf(hash, sizeof hash, "%016llx", (unsigned long long)b->hash);
     const struct {
@@ -261,6 +272,7 @@ static json_t *as_json(const struct bench *b) {
         {"dispatches_per_token", b->after.gpu_submits ? format_real(dispatches(b)) : json_null()},
         {"submits_per_token", b->after.gpu_submits ? format_real(submits(b)) : json_null()},
         {"hash", json_string(hash)},
+        {"kernels", b->profile ? profile_json(times, n) : json_null()},
     };
     json_t *j = json_object();
     bool ok = j;
@@ -307,7 +319,7 @@ static int with_engine(struct bench *b, glim_engine *engine, glim_err *e) {
         b->device = glim_engine_device(engine);
         b->driver = glim_engine_driver(engine);
         if (b->json)
-            code = format_json(as_json(b), 9);
+            code = format_json(as_json(b, kernels, n_kernels), 9);
         else
             print_table(b);
         if (n_kernels && !b->json) print_profile(kernels, n_kernels);
@@ -326,7 +338,8 @@ static int bench_main(const struct command *c, int argc, char **argv) {
         {'r', "repetitions", "N", OPTION_U32, &b.reps, 1, MOST_REPS, "runs; medians are shown (3)"},
         {0, "exact", NULL, OPTION_SWITCH, &b.exact, 0, 0, "f32 activations"},
         {0, "json", NULL, OPTION_SWITCH, &b.json, 0, 0, "the results as JSON"},
-        {0, "profile", NULL, OPTION_SWITCH, &b.profile, 0, 0, "then the time of each kernel (GPU)"},
+        {0, "profile", NULL, OPTION_SWITCH, &b.profile, 0, 0,
+         "then the time of each kernel (GPU; with --json, in ns)"},
         OPTION_ENGINE(b.o),
         OPTION_END,
     };

@@ -88,7 +88,7 @@ static int queue_talk(struct chat *c, glim_err *e) {
     if (c->edited) {
         int rc = converse_make(&c->talk, c->g.thinking, e);
         if (rc == GLIM_OK) rc = glim_converse(c->session, &c->talk.c);
-        if (rc < 0 && !e->code) *e = *glim_session_error(c->session);
+        if (rc < 0 && !e->code) *e = chosen_error(glim_session_error(c->session));
         return rc;
     }
     glim_message last = {"user", converse_text(&c->talk, n - 1)};

@@ -124,3 +124,11 @@ int chosen_apply(const struct model_options *o, glim_model *model, glim_err *e) 
     chosen_free(&c);
     return rc;
 }
+
+glim_err chosen_error(const glim_err *why) {
+    static const char needed[] = "a template that has is needed";
+    glim_err e = *why;
+    size_t n = strlen(e.msg);
+    if (ends_in(e.msg, needed)) snprintf(e.msg + n, sizeof e.msg - n, ": --template FILE");
+    return e;
+}

@@ -31,4 +31,7 @@ void chosen_free(struct chosen *c);
 /* The same for an open model, which then writes by it. */
 int chosen_apply(const struct model_options *o, glim_model *model, glim_err *e);
 
+/* The library's error, with the flag that is the way out where another template is. */
+glim_err chosen_error(const glim_err *why);
+
 #endif

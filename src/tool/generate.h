@@ -44,7 +44,7 @@ struct generation_options {
     {0, "top-n-sigma", "X", OPTION_F32, &(g).gen.top_n_sigma, 0, 1000,                             \
      "and those within X deviations of the best logit (0: all)"},                                  \
     {0, "min-keep", "N", OPTION_U32, &(g).gen.min_keep, 0, 1u << 28,                               \
-     "but N tokens at least (1)"},                                                                 \
+     "but N tokens at least (0: one)"},                                                                 \
     {0, "xtc-probability", "X", OPTION_F32, &(g).gen.xtc_probability, 0, 1,                        \
      "how often to exclude the top choices (0)"},                                                  \
     {0, "xtc-threshold", "X", OPTION_F32, &(g).gen.xtc_threshold, 0, 1,                            \

@@ -164,7 +164,10 @@ static int with_session(struct run *r) {
     reply.raw = r->raw;
     int rc = generate_apply(&r->g, &r->o, r->session);
     if (rc == GLIM_OK) rc = queue_prompt(r);
-    if (rc < 0) return options_failed(glim_session_error(r->session));
+    if (rc < 0) {
+        glim_err e = chosen_error(glim_session_error(r->session));
+        return options_failed(&e);
+    }
     int code = answer(r, &reply);
     for (u32 i = 1; code == TOOL_FINE && i < r->answers; i++) {
         reply_begin(&reply, r->session, &r->g);

@@ -78,6 +78,8 @@ int settings_set(const struct option_row *rows, struct generation_options *g, co
         memcpy(r->to, &before, size_of(r));
     }
     generate_check(g, &same);
+    /* A setting is no flag: its name is what was typed. */
+    if (strncmp(e->msg, "--", 2) == 0) memmove(e->msg, e->msg + 2, strlen(e->msg + 2) + 1);
     return rc;
 }
 

@@ -156,6 +156,7 @@ static int with_file(const struct rendering *r, glim_err *e) {
     if (rc == GLIM_OK) {
         rc = render(r, &g, &arena, e);
         gguf_close(&g);
+        if (rc < 0) *e = chosen_error(e);
     }
     arena_free(&arena);
     return rc;
