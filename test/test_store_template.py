@@ -67,15 +67,17 @@ def the_file_s_template_goes_before_the_store_s():
     # A template of one's own, in either language.
     folder = pathlib.Path(tempfile.mkdtemp(dir=FOLDER.name))
     for name, template, said in [("a", "{{ range .Messages }}A{{ end }}", "A"), ("b", "B{% if messages %}!{% endif %}", "B!"),
-                                 ("c.gotmpl", "C", "Cx"), ("d.jinja", "{{ 7 ~ 'x' }}", "7x"), ("e", "{{ messages[0].role }}", "user")]:
+                                 ("c.gotmpl", "C{{ .Prompt }}", "Cx"), ("d.jinja", "{{ 7 ~ 'x' ~ messages|length }}", "7x1"), ("e", "{{ messages[0].role }}", "user")]:
         (folder / name).write_text(template)
         r = glim("template", "own", "--messages", at, "--template", str(folder / name), store=s, code=0)
-        if name == "c.gotmpl":  # where the answer stands is not said: at the end
-            said = "C"
         assert r.text == said, (name, r)
     (folder / "bad").write_text("\n{{ range .Messages }}{{ nofunction }}{{ end }}")
     fails("bad: Ollama's template, line 2", "'nofunction'",
           args=["run", "own", "hi", "--template", str(folder / "bad")], store=s)
+    for name, template, variable in [("x.gotmpl", "{{ .Promptt }}", ".Prompt"), ("x.jinja", "{{ 7 }}", "(messages)")]:
+        (folder / name).write_text(template)
+        fails("nothing in it stands for the messages", variable,
+              args=["run", "own", "hi", "--template", str(folder / name)], store=s)
     fails("--template", "none.gotmpl", "jinja, ollama or a file", args=["run", "own", "hi", "--template", "none.gotmpl"], store=s)
     fails("--template", args=["run", "own", "hi", "--raw", "--template", "jinja"], store=s, code=2)
     # One that cannot be used is not replaced.

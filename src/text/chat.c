@@ -25,6 +25,11 @@ int chat_open_text(struct chat **out, int language, struct str template, const s
     glim_err why = {0};
     int status = language == GLIM_TEMPLATE_GO ? gotmpl_open(&c->gotmpl, template, a, &why)
                                               : jinja_open(&c->jinja, template, a, &why);
+    if (status == GLIM_OK && !chat_reads(c, "messages") && !chat_reads(c, "prompt")) {
+        status =
+            fail(&why, GLIM_FORMAT, "chat template: nothing in it stands for the messages (%s)",
+                 c->gotmpl ? ".Messages or .Prompt" : "messages");
+    }
     if (status == GLIM_OK) *out = c;
     if (status == GLIM_OK || status == GLIM_NOMEM)
         return status ? fail(e, status, "%s", why.msg) : 0;
