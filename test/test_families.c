@@ -1,7 +1,7 @@
 /* Gemma and LFM2 files as they are found: older names, towers beside the text, keys left out,
  * activations beyond half precision. Each changed copy of a fixture must give what the fixture
  * gives. */
-#include "edit_gguf.h"
+#include "large_rig.h"
 #include "golden.h"
 #include "run_model.h"
 
@@ -82,22 +82,6 @@ static void same(const char *name, const struct edit *e, u32 n) {
 }
 
 /* Edits of layers, their names written into memory that the list owns. */
-struct edits {
-    struct edit e[256];
-    char names[512][48];
-    u32 n, n_names;
-};
-static const char *name_in(struct edits *l, const char *tensor, u32 layer) {
-    assert_true(l->n_names < COUNT(l->names));
-    char *name = l->names[l->n_names++];
-    snprintf(name, sizeof l->names[0], "blk.%u.%s", layer, tensor);
-    return name;
-}
-static struct edit *add_edit(struct edits *l, struct edit e) {
-    assert_true(l->n < COUNT(l->e));
-    l->e[l->n] = e;
-    return &l->e[l->n++];
-}
 static void rename_in(struct edits *l, u32 layer, const char *from, const char *to) {
     add_edit(l, (struct edit){.tensor = name_in(l, from, layer),
                               .as = EDIT_RENAME,
@@ -304,98 +288,16 @@ static void test_unread_keys(void **state) {
 
 /* ---- Beyond half precision ------------------------------------------------------------------- */
 
-enum { BIG = 1 << 17 }; /* the residual is about 1: this is beyond 65504 */
-
-static void scale_in(struct edits *l, u32 layer, const char *tensor, f32 by, u64 from, u64 to) {
-    add_edit(
-        l, (struct edit){
-               .tensor = name_in(l, tensor, layer), .as = EDIT_SCALE, .f = by, .dims = {from, to}});
-}
-
-/* The residual of Gemma is made BIG times larger, and so is what goes into each product that a norm
- * follows. Norms take out powers of two, so that nothing else changes. */
-static void enlarge_gemma(struct edits *l, const char *name, u32 layers) {
-    bool gemma4 = strncmp(name, "gemma4", 6) == 0, e2b = strcmp(name, "gemma4-e2b") == 0;
-    bool moe = strcmp(name, "gemma4-moe") == 0;
-    add_edit(l, (struct edit){.tensor = "token_embd.weight", .as = EDIT_SCALE, .f = BIG});
-    add_edit(l, (struct edit){.tensor = "output_norm.weight", .as = EDIT_SCALE, .f = 1.0f / BIG});
-    for (u32 i = 0; i < layers; i++) {
-        scale_in(l, i, "post_attention_norm.weight", BIG, 0, 0);
-        scale_in(l, i, "post_ffw_norm.weight", BIG, 0, 0);
-        scale_in(l, i, "attn_output.weight", BIG, 0, 0);
-        scale_in(l, i, "ffn_up.weight", BIG, 0, 0);
-        if (gemma4 && i == 0) scale_in(l, i, "attn_v.weight", BIG, 0, 0);
-        if (e2b) {
-            scale_in(l, i, "inp_gate.weight", 1.0f / BIG, 0, 0);
-            scale_in(l, i, "post_norm.weight", BIG, 0, 0);
-        }
-        if (moe) scale_in(l, i, "ffn_gate_up_exps.weight", BIG, 32, 64);
-    }
-}
-
-/* LFM2 has no norms behind its products; what is enlarged in front is made smaller behind. */
-static void enlarge_lfm2(struct edits *l) {
-    add_edit(l, (struct edit){.tensor = "token_embd.weight", .as = EDIT_SCALE, .f = BIG});
-    add_edit(l,
-             (struct edit){.tensor = "token_embd_norm.weight", .as = EDIT_SCALE, .f = 1.0f / BIG});
-    for (u32 i = 0; i < 6; i++) {
-        if (i == 2 || i == 4) {
-            scale_in(l, i, "attn_output.weight", BIG, 0, 0);
-        } else { /* before, after, input: the history holds before times input */
-            scale_in(l, i, "shortconv.in_proj.weight", 1024, 0, 64);
-            scale_in(l, i, "shortconv.in_proj.weight", 1024, 128, 192);
-            scale_in(l, i, "shortconv.out_proj.weight", BIG / 1048576.0f, 0, 0);
-        }
-        scale_in(l, i, "ffn_up.weight", BIG, 0, 0); /* and ffn_down as it is */
-    }
-}
-
-/* Matrices whose rows fill blocks become Q8_0, so that the fast arithmetic rounds activations. */
-static struct temp as_q8_0(const char *path, const struct edits *scaled) {
-    struct arena arena;
-    struct gguf g;
-    glim_err err = {0};
-    struct edits *l = calloc(1, sizeof *l);
-    assert_non_null(l);
-    if (scaled) *l = *scaled;
-    arena_init(&arena, &mem_libc);
-    assert_int_equal(gguf_open(&g, path, &arena, quant_size, &err), 0);
-    for (u64 i = 0; i < g.n_tensors; i++) {
-        const struct gguf_tensor *t = &g.tensors[i];
-        const char *name = arena_text(&arena, t->name);
-        /* inp_gate is made so small that half-precision scales would not hold it. */
-        if (t->n_dims != 2 || t->dims[0] % 32 || strstr(name, "inp_gate")) continue;
-        add_edit(l, (struct edit){.tensor = name, .as = EDIT_TYPE, .u = QUANT_Q8_0});
-    }
-    struct temp to = edit_gguf(path, l->e, l->n);
-    gguf_close(&g);
-    arena_free(&arena);
-    free(l);
-    return to;
-}
-
-/* Without epsilon norms take out a power of two to the last bit. */
-static void check_large(const char *name, const char *arch, u32 layers) {
+static void check_large(const struct large_case *k) {
     i32 ids[N];
-    char key[64];
-    struct edits plain = {0};
-    snprintf(key, sizeof key, "%s.attention.layer_norm_rms_epsilon", arch);
-    add_edit(&plain, (struct edit){.key = key, .as = EDIT_F32, .f = 0});
-    struct edits large = plain;
-    prompt(name, ids);
-    if (layers)
-        enlarge_gemma(&large, name, layers);
-    else
-        enlarge_lfm2(&large);
+    prompt(k->name, ids);
     for (u32 fast = 0; fast < 2; fast++) {
-        struct temp a =
-            fast ? as_q8_0(fixture(name), &plain) : edit_gguf(fixture(name), plain.e, plain.n);
-        struct temp b =
-            fast ? as_q8_0(fixture(name), &large) : edit_gguf(fixture(name), large.e, large.n);
+        struct temp a = large_copy(k->name, k->arch, k->layers, false, fast);
+        struct temp b = large_copy(k->name, k->arch, k->layers, true, fast);
         f32 *want = logits_of(a.path, ids, !fast), *got = logits_of(b.path, ids, !fast);
-        for (u32 i = 0; i < N * (layers ? 384 : 320); i++) {
+        for (u32 i = 0; i < N * (k->layers ? 384 : 320); i++) {
             if (got[i] == want[i] && isfinite(got[i])) continue;
-            fail_test("%s, %s: logit %u is %g, expected %g", name, fast ? "fast" : "exact", i,
+            fail_test("%s, %s: logit %u is %g, expected %g", k->name, fast ? "fast" : "exact", i,
                       (f64)got[i], (f64)want[i]);
         }
         free(want);
@@ -407,11 +309,8 @@ static void check_large(const char *name, const char *arch, u32 layers) {
 
 static void test_large_activations(void **state) {
     (void)state;
-    check_large("gemma3", "gemma3", 7);
-    check_large("gemma4-e2b", "gemma4", 8);
-    check_large("gemma4-large", "gemma4", 6);
-    check_large("gemma4-moe", "gemma4", 5);
-    check_large("lfm2", "lfm2", 0);
+    for (u32 i = 0; i < COUNT(large_cases); i++)
+        check_large(&large_cases[i]);
 }
 
 /* ---- The end of the context ------------------------------------------------------------------ */

@@ -7,7 +7,9 @@
     T(test_exact_in_any_chunks, use_device, name), T(test_greedy, use_device, name),               \
         T(test_rewind, use_device, name), T(test_last_row_only, use_device, name),                 \
         T(test_f16_cache, use_device, name), T(test_two_sessions, use_device, name),               \
-        T(test_greedy, use_floor, name), T(test_rewind, use_tiny, name)
+        T(test_long_text, use_device, name), T(test_exact_in_any_chunks, use_floor, name),         \
+        T(test_greedy, use_floor, name), T(test_rewind, use_floor, name),                          \
+        T(test_rewind, use_tiny, name)
 
 int main(void) {
     const struct CMUnitTest tests[] = {
