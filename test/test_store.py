@@ -481,12 +481,13 @@ def bundles_load_like_models():
     assert glim("run", "b.json", *args, code=0, quiet=True, cwd=leap).text == want
     assert answer(bundle(leap, load_time_parameters={"model": str(folder / "parts/model.gguf")},
                          generation_time_parameters={})) == PLAIN
-    path = bundle(leap, load_time_parameters={"model": "../parts/model.gguf", "chat_template": "x",
+    path = bundle(leap, load_time_parameters={"model": "../parts/model.gguf",
+                                              "chat_template": "{{ messages[0].role[0] }}",
                                               "multimodal_projector": "https://host/mm.gguf"},
                   inference_type="llama.cpp/image-to-text")
     # Its template is used where the file has none, and worth a word where the file has another.
     r = glim("template", path, "--messages", talk("hi"), code=0)
-    assert r.text == "x" and "the bundle's template" in r.said, r
+    assert r.text == "u" and "the bundle's template" in r.said, r
     ids = glim("template", path, "--messages", talk("hi"), "--ids", code=0).text.split()
     said = json.loads(glim("run", path, "-n", "2", "hi", "--json", code=0).text)
     assert said["prompt_tokens"] == len(ids) <= 2, (said, ids)
@@ -495,7 +496,8 @@ def bundles_load_like_models():
     other = bundle(leap, load_time_parameters={"model": own, "chat_template": "x"})
     r = glim("template", other, "--messages", talk("hi"), code=0)
     assert r.text == "J:hi" and "the bundle's chat template is not the model file's" in r.said, r
-    path = bundle(leap, load_time_parameters={"model": "../parts/model.gguf", "chat_template": "x",
+    path = bundle(leap, load_time_parameters={"model": "../parts/model.gguf",
+                                              "chat_template": "{{ messages[0].role[0] }}",
                                               "multimodal_projector": "https://host/mm.gguf"},
                   inference_type="llama.cpp/image-to-text")
     r = glim("show", path, code=1)
