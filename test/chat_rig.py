@@ -1,7 +1,6 @@
 """What the tests of glim chat share: a model that can chat, and a person at a terminal."""
 import fcntl
 import os
-import pathlib
 import re
 import select
 import struct
@@ -9,7 +8,7 @@ import subprocess
 import termios
 import time
 
-from tool_rig import FOLDER, GLIM, MODEL, SECONDS, glim, made, terminal
+from tool_rig import FOLDER, GLIM, SECONDS, glim, templated, terminal
 
 TEMPLATE = (b"{% for message in messages %}{{'<|im_start|>' + message['role'] + '\\n' + message['content']"
             b" + '<|im_end|>' + '\\n'}}{% endfor %}"
@@ -18,28 +17,7 @@ STATE = os.path.join(FOLDER.name, "state")
 ENV = {**os.environ, "XDG_STATE_HOME": STATE, "TERM": "xterm", "EDITRC": "/dev/null", "LC_ALL": "C"}
 
 
-def chatty():
-    """The fixture with a chat template: one key more, two control tokens renamed; the tensors begin
-    where the longer head ends."""
-    data = pathlib.Path(MODEL).read_bytes()
-
-    def text(s):
-        return struct.pack("<Q", len(s)) + s
-    end = data.rindex(b".weight") + len(b".weight")  # of the last tensor's name
-    dims, = struct.unpack_from("<I", data, end)
-    end += 4 + 8 * dims + 4 + 8
-    body = data[-(-end // 32) * 32:]
-    n_kv, = struct.unpack_from("<Q", data, 16)
-    head = data[24:end]
-    for old, new in [(b"<|start_header_id|>", b"<|im_start|>"), (b"<|eot_id|>", b"<|im_end|>")]:
-        assert head.count(text(old)) == 1
-        head = head.replace(text(old), text(new))
-    key = text(b"tokenizer.chat_template") + struct.pack("<I", 8) + text(TEMPLATE)
-    head = data[:16] + struct.pack("<Q", n_kv + 1) + key + head
-    return made("chatty.gguf", head + bytes(-len(head) % 32) + body)
-
-
-CHATTY = chatty()
+CHATTY = templated("chatty.gguf", TEMPLATE, {b"<|start_header_id|>": b"<|im_start|>", b"<|eot_id|>": b"<|im_end|>"})
 BASE = ["chat", CHATTY, "--temp", "0", "--exact"]
 
 

@@ -4,36 +4,21 @@ import hashlib
 import json
 import os
 import pathlib
-import re
 import subprocess
-import sys
 import tempfile
-import traceback
 
-GLIM = sys.argv[1] if len(sys.argv) > 1 else "build/glim"
+from tool_rig import FOLDER, GLIM, SECONDS, an_error, checked
+
 LLAMA = "test/data/llama.gguf"
 QWEN = "test/data/qwen3.gguf"
 GEMMA = "test/data/gemma4-e2b.gguf"
 LFM = "test/data/lfm2.gguf"
-SECONDS = 60
 MEDIA = "application/vnd.ollama.image."
 HOST, SPACE = "registry.ollama.ai", "library"
-
-tests = []
-
-
-class Skip(Exception):
-    """Says why a test cannot be run here."""
-
-
-def test(function):
-    tests.append(function)
-    return function
 
 
 # ---- Stores --------------------------------------------------------------------------------------
 
-FOLDER = tempfile.TemporaryDirectory()
 HOME = pathlib.Path(FOLDER.name, "home")
 HOME.mkdir()
 
@@ -74,15 +59,6 @@ class Store:
         return full
 
 
-class Result:
-    def __init__(self, args, done):
-        self.args, self.code = args, done.returncode
-        self.text, self.said = done.stdout.decode("utf-8", "replace"), done.stderr.decode()
-
-    def __str__(self):
-        return f"glim {' '.join(self.args)}\n  code {self.code}\n  out {self.text}\n  err {self.said}"
-
-
 def glim(*args, store=None, models=None, home=HOME, stdin=b"", code=None, quiet=False, cwd=None):
     """Runs it with a store's folder, or another value, as OLLAMA_MODELS."""
     env = {k: v for k, v in os.environ.items() if k not in ("OLLAMA_MODELS", "HOME")}
@@ -93,21 +69,12 @@ def glim(*args, store=None, models=None, home=HOME, stdin=b"", code=None, quiet=
         env["HOME"] = str(home)
     done = subprocess.run([os.path.abspath(GLIM), *args], input=stdin, stdout=subprocess.PIPE,
                           stderr=subprocess.PIPE, env=env, timeout=SECONDS, cwd=cwd)
-    r = Result(args, done)
-    if code is not None:
-        assert r.code == code, f"expected exit status {code}\n{r}"
-    if quiet:
-        assert r.said == "", f"expected nothing on stderr\n{r}"
-    return r
+    return checked(args, done, code, quiet)
 
 
 def fails(*words, args, code=1, **options):
     """An error: nothing on stdout, one line on stderr that has all words."""
-    r = glim(*args, code=code, **options)
-    assert r.text == "" and re.fullmatch(r"glim: [^\n]+\n", r.said), f"an error is one line\n{r}"
-    for w in words:
-        assert w in r.said, f"the error does not say '{w}'\n{r}"
-    return r
+    return an_error(glim(*args, code=code, **options), words)
 
 
 def listed(store, **options):
@@ -140,19 +107,3 @@ def talk(*texts):
     roles = ["user", "assistant"]
     path.write_text(json.dumps([{"role": roles[i % 2], "content": t} for i, t in enumerate(texts)]))
     return str(path)
-
-
-def main():
-    print(f"1..{len(tests)}")
-    failed = 0
-    for i, t in enumerate(tests, 1):
-        try:
-            t()
-            print(f"ok {i} - {t.__name__}", flush=True)
-        except Skip as why:
-            print(f"ok {i} # SKIP {t.__name__}: {why}", flush=True)
-        except Exception:  # a test that breaks has failed; the others still run
-            failed += 1
-            print(f"not ok {i} - {t.__name__}")
-            print("".join("# " + line + "\n" for line in traceback.format_exc().splitlines()), flush=True)
-    return 1 if failed else 0

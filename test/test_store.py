@@ -14,9 +14,9 @@ import subprocess
 import sys
 import tempfile
 
-from store_rig import (answer, bundle, fails, FOLDER, GEMMA, glim, GLIM, HOME, HOST, LFM, listed,
-                       LLAMA, main, PLAIN, QWEN, Skip, SPACE, Store, talk, test)
-from tool_rig import saying
+from store_rig import (answer, bundle, fails, GEMMA, glim, HOME, HOST, LFM, listed, LLAMA, PLAIN, QWEN,
+                       SPACE, Store, talk)
+from tool_rig import FOLDER, GLIM, main, saying, Skip, test
 
 # ---- Names ---------------------------------------------------------------------------------------
 

@@ -9,8 +9,8 @@ import re
 import sys
 import tempfile
 
-from store_rig import FOLDER, QWEN, Store, fails, glim, main, talk, test
-from tool_rig import saying
+from store_rig import QWEN, Store, fails, glim, talk
+from tool_rig import FOLDER, main, saying, test
 
 GO = (b"{{- range .Messages }}<|start_header_id|>{{ .Role }}<|end_header_id|>{{ .Content }}<|eot_id|>{{ end }}"
       b"<|start_header_id|>assistant<|end_header_id|>{{ if .Tools }}T{{ end }}{{ if .IsThinkSet }}{{ .Think }}{{ end }}")

@@ -32,12 +32,8 @@ class Result:
         return f"glim {' '.join(self.args)}\n  code {self.code}\n  out {self.out[:400]}\n  err {self.said}"
 
 
-def glim(*args, stdin=b"", stdout=subprocess.PIPE, code=None, quiet=False, **options):
-    """Runs it with stdin (None: /dev/null); code: what the exit status must be; quiet: nothing may
-    be on stderr."""
-    give = {"stdin": subprocess.DEVNULL} if stdin is None else {"input": stdin}
-    done = subprocess.run([GLIM, *args], **give, stdout=stdout, stderr=subprocess.PIPE,
-                          timeout=SECONDS, **options)
+def checked(args, done, code, quiet):
+    """The result of a run, if its exit status is code (None: any); quiet: and nothing on stderr."""
     done.stdout = done.stdout or b""
     r = Result(args, done)
     if code is not None:
@@ -47,14 +43,26 @@ def glim(*args, stdin=b"", stdout=subprocess.PIPE, code=None, quiet=False, **opt
     return r
 
 
-def fails(code, *words, args, **options):
-    """An error: this status, nothing on stdout, one line on stderr that has all words."""
-    r = glim(*args, code=code, **options)
+def glim(*args, stdin=b"", stdout=subprocess.PIPE, code=None, quiet=False, **options):
+    """Runs it with stdin (None: /dev/null); code: what the exit status must be; quiet: nothing may
+    be on stderr."""
+    give = {"stdin": subprocess.DEVNULL} if stdin is None else {"input": stdin}
+    done = subprocess.run([GLIM, *args], **give, stdout=stdout, stderr=subprocess.PIPE,
+                          timeout=SECONDS, **options)
+    return checked(args, done, code, quiet)
+
+
+def an_error(r, words):
     assert r.out == b"", f"an error leaves stdout alone\n{r}"
     assert re.fullmatch(r"glim: [^\n]+\n", r.said), f"an error is one line\n{r}"
     for w in words:
         assert w in r.said, f"the error does not say '{w}'\n{r}"
     return r
+
+
+def fails(code, *words, args, **options):
+    """An error: this status, nothing on stdout, one line on stderr that has all words."""
+    return an_error(glim(*args, code=code, **options), words)
 
 
 # ---- Fixtures ------------------------------------------------------------------------------------
@@ -129,8 +137,9 @@ def text(s):
 ADDED, CONTROL = 4, 3  # kinds of tokens
 
 
-def saying(name, words, template, kind=ADDED):
-    """A model with a chat template that says these words with FLAGS, and nothing else."""
+def templated(name, template, renames, kinds={}):
+    """The fixture with a chat template: one key more, tokens renamed and of other kinds; the tensors
+    begin where the longer head ends."""
     data = pathlib.Path(MODEL).read_bytes()
     end = data.rindex(b".weight") + len(b".weight")  # of the last tensor's name
     dims, = struct.unpack_from("<I", data, end)
@@ -138,16 +147,22 @@ def saying(name, words, template, kind=ADDED):
     body = data[-(-end // 32) * 32:]
     n_kv, = struct.unpack_from("<Q", data, 16)
     head = data[24:end]
-    kinds = head.index(b"tokenizer.ggml.token_type") + len(b"tokenizer.ggml.token_type") + 16
-    at = kinds + 4 * SAID
-    head = head[:at] + struct.pack("<i", kind) + head[at + 4:]
-    for old, new in [(b"<|start_header_id|>", b"<|im_start|>"), (b"<|eot_id|>", b"<|im_end|>"),
-                     (b"<|end_header_id|>", words.encode())]:
+    first = head.index(b"tokenizer.ggml.token_type") + len(b"tokenizer.ggml.token_type") + 16
+    for id, kind in kinds.items():
+        at = first + 4 * id
+        head = head[:at] + struct.pack("<i", kind) + head[at + 4:]
+    for old, new in renames.items():
         assert head.count(text(old)) == 1
         head = head.replace(text(old), text(new))
     key = text(b"tokenizer.chat_template") + struct.pack("<I", 8) + text(template)
     head = data[:16] + struct.pack("<Q", n_kv + 1) + key + head
     return made(name, head + bytes(-len(head) % 32) + body)
+
+
+def saying(name, words, template, kind=ADDED):
+    """A model with a chat template that says these words with FLAGS, and nothing else."""
+    return templated(name, template, {b"<|start_header_id|>": b"<|im_start|>", b"<|eot_id|>": b"<|im_end|>",
+                                      b"<|end_header_id|>": words.encode()}, {SAID: kind})
 
 
 FLAGS = ["--temp", "0", "--exact", "--logit-bias", f"{SAID}+1000", "-n", "1"]

@@ -3,9 +3,8 @@
 #include "file/source.h"
 #include "kern/quant.h"
 
-enum {
-    GATHER_ROWS = 32
-}; /* decoded before they are written: some 40 KB each in the widest models */
+/* Rows decoded before they are written: some 40 KB each in the widest models. */
+enum { GATHER_ROWS = 32 };
 
 static const struct val *output_of(const struct gather *g, const struct op *op) {
     return &g->prog->vals[op->args[0].val];
